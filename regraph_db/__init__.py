@@ -1,0 +1,1 @@
+"""The knowledge service: records, errors, settings, the ``GraphStore`` contract and its stores."""

@@ -1,0 +1,1 @@
+"""How the small demonstration model is made, and the model itself."""
