@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 import zlib
+from collections.abc import Iterable
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 #: Entries of a vector.
 DIMENSIONS = 256
+
+#: Rows compared at once.
+_BATCH = 2048
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|[^\s\w]")
 
@@ -20,7 +26,7 @@ def vector(code: str) -> NDArray[np.float32]:
     counts: dict[str, int] = {}
     for word in tokens:
         counts[word] = counts.get(word, 0) + 1
-    for pair in zip(tokens, tokens[1:], strict=False):
+    for pair in pairwise(tokens):
         key = "\x00".join(pair)
         counts[key] = counts.get(key, 0) + 1
     result = np.zeros(DIMENSIONS, np.float32)
@@ -29,3 +35,22 @@ def vector(code: str) -> NDArray[np.float32]:
         result[digest % DIMENSIONS] += (1.0 if digest & 0x80000000 else -1.0) * (1.0 + np.log(count))
     length = float(np.linalg.norm(result))
     return result / length if length else result
+
+
+def nearest(like: str, rows: Iterable[tuple[str, bytes]], limit: int) -> list[tuple[str, float]]:
+    """The ids of the ``limit`` rows (id, float32 vector as bytes) nearest to ``like`` with their cosines, nearest first.
+
+    Cosines are rounded to six places, so that equal vectors tie wherever they are stored; ties go by id. Memory is one
+    batch of rows, whatever their number.
+    """
+    wanted = vector(like).astype(np.float64)
+    best: list[tuple[float, str]] = []
+    source = iter(rows)
+    while batch := list(islice(source, _BATCH)):
+        matrix = np.frombuffer(b"".join(blob for _, blob in batch), np.float32).reshape(
+            len(batch), DIMENSIONS
+        )
+        cosines = np.round(matrix.astype(np.float64) @ wanted, 6)
+        ranked = ((-float(cosine), key) for cosine, (key, _) in zip(cosines, batch, strict=True))
+        best = heapq.nsmallest(limit, [*best, *ranked])
+    return [(key, 0.0 - cosine) for cosine, key in best]
