@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from slm.corpus.expressions import zero
-from slm.corpus.idioms import Idiom
+from slm.corpus.idioms import DIRECT, Idiom, canonical
 from slm.corpus.layout import FAST, draw_style, lay_out, resolve
 from slm.corpus.lexicon import Names
 
@@ -89,6 +89,13 @@ class Family:
     def passed(self, only: Sequence[str] | None = None) -> str:
         return ", ".join(a.name for a in self.arguments if only is None or a.name in only)
 
+    def word(self, wanted: object) -> str:
+        """``wanted``, or with a digit where the program already uses that name."""
+        name = str(wanted)
+        while name in self.names.used:
+            name += "0"
+        return name
+
     def increment(self, name: str) -> str:
         return f"{name}++" if self.style.postfix else f"++{name}"
 
@@ -151,7 +158,7 @@ class Family:
     ) -> list[str]:
         bounds = ""
         if "bounds" in state:
-            minimum = state["bounds"]["minimum"]
+            minimum = min(state["bounds"]["minimum"], 2048 // (int(threads) if threads else self.threads(state)))
             bounds = f"__launch_bounds__({threads or self.threads(state)}{f', {minimum}' if minimum else ''}) "
         return [
             f"__global__ void {bounds}{name or self.kernel_name(state)}({signature or self.signature(state)}) {{",
@@ -200,7 +207,7 @@ class Family:
     ) -> list[str]:  # fmt: skip
         """Lines that launch a 1-D kernel; ``per`` elements a thread, ``fixed`` a grid expression of its own."""
         how = state["parallel"]["launch"]
-        block_word, grid_word = state["parallel"]["words"]
+        block_word, grid_word = (self.word(w) for w in state["parallel"]["words"])
         threads = threads or self.threads(state)
         kernel = kernel or self.kernel_name(state)
         passed = passed or self.passed()
@@ -236,7 +243,7 @@ class Family:
 
     def walk(self, state: State, shape: Shape, *, last: bool = True) -> list[str]:
         """The lines by which one thread visits its elements: one, a grid stride apart, or a coarse group."""
-        index = shape.index or str(state["parallel"]["index"])
+        index = shape.index or self.word(state["parallel"]["index"])
         kind = self.index_type()
         cast = "" if kind == "int" else f"({kind})"
         start = self.global_index(state)
@@ -246,7 +253,7 @@ class Family:
             start += f" + {shape.first}"
         if "gridstride" in state:
             idiom = state["gridstride"]
-            step = str(idiom["stride"])
+            step = self.word(idiom["stride"])
             width = f"{cast}blockDim.x * gridDim.x"
             if idiom["loop"] == "inline":
                 return ["@outer_unroll", f"for ({kind} {index} = {start}; {index} < {shape.count}; {index} += {width}) {{", *shape.body(index), "}"]  # fmt: skip
@@ -256,7 +263,7 @@ class Family:
         if "coarsen" in state:
             idiom = state["coarsen"]
             factor = idiom["factor"]
-            base, step = idiom["words"]
+            base, step = (self.word(w) for w in idiom["words"])
             if idiom["apart"] == "block":
                 first = f"{cast}blockIdx.x * blockDim.x * {factor} + threadIdx.x"
                 each = f"{base} + {step} * blockDim.x"
@@ -270,6 +277,13 @@ class Family:
         return [f"{kind} {index} = {start};", *self.guarded(state, index, shape.count, shape.body(index), last=last)]
 
     # -- techniques
+    hopeless: ClassVar[frozenset[str]] = frozenset()  # techniques that this family's code never takes
+
+    def planar_state(self, state: State) -> str:
+        """Which kind of launch the state has: its idioms show in an example of the same kind only."""
+        del state
+        return "line"
+
     def common(self, state: State, text: str) -> set[str]:
         """Techniques that any kernel of ours takes, given the marked text of its body."""
         found = {"block", "bounds", "restrict", "ldg"}
@@ -288,7 +302,12 @@ class Family:
     def apply(self, state: State, technique: str, idiom: Idiom) -> State | None:
         """The state after ``technique``, or None where it changes nothing."""
         if not state:
-            return {"parallel": dict(idiom)} if technique == "parallel" else None
+            if technique == "parallel":
+                return {"parallel": dict(idiom)}
+            start = self.apply({}, "parallel", idiom.get("parallel") or canonical("parallel"))
+            if not start or technique not in DIRECT:
+                return None
+            return self.apply(start, technique, {k: v for k, v in idiom.items() if k != "parallel"})
         if technique not in self.techniques(state):
             return None
         new: dict[str, Any] = {**state, technique: dict(idiom)}

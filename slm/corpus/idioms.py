@@ -7,6 +7,8 @@ from typing import Any
 
 Idiom = dict[str, Any]
 
+# Techniques that a first step may apply together with the parallelisation.
+DIRECT = frozenset(("gridstride", "coarsen", "vec", "smem", "warp", "tile", "private", "fuse"))
 COMMON_BLOCKS = (256, 128, 512, 64, 1024, 192, 96)
 BLOCKS_2D = ((16, 16), (32, 8), (32, 16), (8, 8), (32, 4), (64, 4), (16, 8))
 IDIOMS: dict[str, dict[str, tuple[Any, ...]]] = {

@@ -32,7 +32,8 @@ RESERVED = frozenset(
     "public register return short signed sizeof static struct switch template this throw true try typedef typename "
     "union unsigned using virtual void volatile while xor min max abs exp log sin cos sqrt pow tanh floor ceil fabs "
     "fma erf gamma y0 y1 j0 j1 jn yn dim3 block grid threads blocks main std log2 exp2 index signal time lambda "
-    "remainder round trunc div free read write link near far half near random remove rename rint".split()
+    "remainder round trunc div free read write link near far half near random remove rename rint lane warp_part warp_sum "
+    "warp_max warp_min TILE FULL_MASK ok float4 int4 double2 blockIdx blockDim threadIdx gridDim INFINITY NULL true".split()
 )
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

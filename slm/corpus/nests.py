@@ -222,6 +222,11 @@ class Nest(Family):
         per = state["coarsen"]["factor"] if "coarsen" in state else 1
         return self.cuda(state, [self.kernel(state, self.walk(state, shape))], self.launch(state, count, per=per))
 
+    hopeless = frozenset(("tile", "smem", "warp", "private", "pad", "regtile", "fuse"))
+
+    def planar_state(self, state: State) -> str:
+        return "line" if len(self.axes) == 1 else "flat" if self.flat(state) else f"grid{len(self.axes)}"
+
     def flat(self, state: State) -> bool:
         return bool(state["parallel"]["flat"]) or len(self.axes) == 1
 
@@ -250,7 +255,7 @@ class Nest(Family):
 
     def planar_launch(self, state: State) -> list[str]:
         x, y = state["parallel"]["block2"]
-        block, grid = state["parallel"]["words"]
+        block, grid = (self.word(w) for w in state["parallel"]["words"])
         cols, rows = self.axes[-1][1], self.axes[-2][1]
         deep = f", {self.axes[0][1]}" if len(self.axes) == 3 else ""
         if state["parallel"]["launch"] in ("inline", "const"):
@@ -270,7 +275,7 @@ class Nest(Family):
         idiom = state["vec"]
         vector, width = WIDE[self.kind]
         count, variable = self.axes[0][1], self.axes[0][0]
-        q = idiom["index"] if idiom["index"] != variable else variable + "v"
+        q = self.word(idiom["index"])
         kind = self.index_type()
         ldg = state.get("ldg", {}).get("form", "")
 
@@ -331,6 +336,7 @@ class Contraction(Nest):
     """Inner loops that reduce over one or two axes: sums, extrema, searches, windows."""
 
     name = "contraction"
+    hopeless = frozenset(("private", "pad", "fuse"))
     ranks = (1, 1, 2, 2, 2, 3)
 
     def make_body(self) -> list[str]:

@@ -22,6 +22,8 @@ def identity(op: str, kind: str, zero: str) -> str:
 def shuffle(idiom: Idiom, op: str, value: str) -> list[str]:
     """Reduce ``value`` over a warp; ``down`` leaves it in lane 0, ``xor`` in every lane."""
     offset, mask = idiom["offset"], idiom["mask"]
+    if offset == value:
+        offset += "0"
     moved = f"__shfl_{idiom['op']}_sync({mask}, {value}, {offset})"
     return [f"for (int {offset} = 16; {offset} > 0; {offset} >>= 1) {{", combine(op, value, moved), "}"]
 
@@ -51,19 +53,10 @@ class Reducing(Family):
             start: dict[str, Any] = {"parallel": dict(idiom.get("parallel") or canonical("parallel"))}
             if technique == "smem":
                 start["parallel"]["block"] = idiom["block"]
-            return {**start, technique: dict(idiom)}
+            return {**start, technique: {k: v for k, v in idiom.items() if k != "parallel"}}
         return super().apply(state, technique, idiom)
 
-    def clean(self, lines: list[str], names: dict[str, str]) -> list[str]:
-        """Rename fixed words of a rendering where the program already uses them."""
-        taken = {a.name for a in self.arguments} | self.names.used
-        result = []
-        for line in lines:
-            for word, other in names.items():
-                if word in taken:
-                    line = line.replace(word, other)
-            result.append(line)
-        return result
+    hopeless = frozenset(("private", "pad", "regtile", "fuse"))
 
 
 class Reduction(Reducing):
@@ -206,9 +199,7 @@ class Reduction(Reducing):
             return self.walk(state, Shape(self.count, lambda _: update, self.variable), last=False)
         idiom = state["vec"]
         vector, width = WIDE[self.kind]
-        q, v = idiom["index"], self.variable
-        if q == v or q in self.names.used:
-            q = v + "v"
+        q, v = self.word(idiom["index"]), self.variable
         ldg = "ldg" in state
         cast = (lambda n: f"reinterpret_cast<const {vector}*>({n})") if idiom["cast"] == "reinterpret" else (lambda n: f"((const {vector}*){n})")
         loads = [f"{vector} {a.name}{width} = {f'__ldg({cast(a.name)} + {q})' if ldg else f'{cast(a.name)}[{q}]'};" for a in self.inputs]
@@ -488,8 +479,6 @@ class Rows(Reducing):
             return None
         if technique == "smem" and state:
             idiom = {**idiom, "block": state["parallel"]["block"]}
-        if technique == "warp" and not state and idiom["rows"] == "block":
-            idiom = {**idiom}
         new = super().apply(state, technique, idiom)
         if new and "warp" in new:
             new.pop("smem", None)

@@ -40,8 +40,6 @@ inline unsigned __activemask() { return regraph::active_mask(); }
 [[noreturn]] inline void __trap() { regraph::trap("__trap()"); }
 inline void __brkpt() {}
 inline long long clock64() { return regraph::ticks(); }
-inline int regraph_clock() { return static_cast<int>(regraph::ticks()); }
-#define clock regraph_clock
 
 // The lane that a shuffle reads: within its segment of `width` lanes, else its own.
 template <class T>

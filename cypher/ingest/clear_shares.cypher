@@ -1,0 +1,3 @@
+// Remove every share, before they are written again.
+MATCH (c:Share)
+DELETE c

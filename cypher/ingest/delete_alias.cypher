@@ -1,0 +1,3 @@
+// Take one relabel decision back.
+MATCH (a:Alias {name: $alias})
+DETACH DELETE a

@@ -1,0 +1,4 @@
+// Which of these trajectories stand already.
+UNWIND $ids AS id
+MATCH (t:Trajectory {id: id})
+RETURN t.id AS id

@@ -1,0 +1,24 @@
+// One statement per key: what is looked up is unique or indexed. Each is a transaction of its own and may run again.
+CREATE CONSTRAINT regraph_id IF NOT EXISTS FOR (n:Regraph) REQUIRE n.id IS UNIQUE;
+CREATE CONSTRAINT migration_number IF NOT EXISTS FOR (n:Migration) REQUIRE n.number IS UNIQUE;
+CREATE CONSTRAINT technique_name IF NOT EXISTS FOR (n:Technique) REQUIRE n.name IS UNIQUE;
+CREATE CONSTRAINT alias_name IF NOT EXISTS FOR (n:Alias) REQUIRE n.name IS UNIQUE;
+CREATE CONSTRAINT trajectory_id IF NOT EXISTS FOR (n:Trajectory) REQUIRE n.id IS UNIQUE;
+CREATE CONSTRAINT step_id IF NOT EXISTS FOR (n:Step) REQUIRE n.id IS UNIQUE;
+CREATE CONSTRAINT share_key IF NOT EXISTS FOR (n:Share) REQUIRE (n.before, n.after, n.task) IS UNIQUE;
+CREATE CONSTRAINT rolled_up_key IF NOT EXISTS FOR (n:RolledUp) REQUIRE (n.search, n.before, n.after) IS UNIQUE;
+CREATE CONSTRAINT search_id IF NOT EXISTS FOR (n:Search) REQUIRE n.id IS UNIQUE;
+CREATE CONSTRAINT state_key IF NOT EXISTS FOR (n:State) REQUIRE (n.search, n.id) IS UNIQUE;
+CREATE CONSTRAINT runner_id IF NOT EXISTS FOR (n:Runner) REQUIRE n.id IS UNIQUE;
+CREATE CONSTRAINT rollout_id IF NOT EXISTS FOR (n:Rollout) REQUIRE n.id IS UNIQUE;
+CREATE CONSTRAINT attempt_id IF NOT EXISTS FOR (n:Attempt) REQUIRE n.id IS UNIQUE;
+CREATE INDEX trajectory_task IF NOT EXISTS FOR (n:Trajectory) ON (n.task, n.id);
+CREATE INDEX step_transition IF NOT EXISTS FOR (n:Step) ON (n.before, n.technique);
+CREATE INDEX step_phrase IF NOT EXISTS FOR (n:Step) ON (n.phrase);
+CREATE INDEX step_example IF NOT EXISTS FOR (n:Step) ON (n.example);
+CREATE INDEX rolled_up_before IF NOT EXISTS FOR (n:RolledUp) ON (n.before);
+CREATE INDEX rolled_up_after IF NOT EXISTS FOR (n:RolledUp) ON (n.after);
+CREATE INDEX runner_search IF NOT EXISTS FOR (n:Runner) ON (n.search);
+CREATE INDEX rollout_search IF NOT EXISTS FOR (n:Rollout) ON (n.search);
+CREATE INDEX rollout_status IF NOT EXISTS FOR (n:Rollout) ON (n.status);
+CREATE INDEX attempt_number IF NOT EXISTS FOR (n:Attempt) ON (n.search, n.number);

@@ -1,0 +1,3 @@
+// The schema's number, or no row where no migration has run.
+MATCH (g:Regraph {id: 'regraph'})
+RETURN g.schema AS schema

@@ -1,0 +1,7 @@
+// Every transition, each with its sums over all tasks and the share of the task to leave out.
+MATCH (g:Regraph {id: 'regraph'})
+REMOVE g.locked
+WITH g
+MATCH (b:Technique)-[t:TRANSITION]->(a:Technique)
+OPTIONAL MATCH (c:Share {before: b.name, after: a.name, task: $task})
+RETURN b.name AS before, a.name AS after, properties(t) AS total, properties(c) AS share

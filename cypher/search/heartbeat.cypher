@@ -1,0 +1,4 @@
+// A runner lives: its lease starts again.
+MATCH (r:Runner {id: $runner})
+SET r.heartbeat_at = timestamp()
+RETURN r.id AS runner

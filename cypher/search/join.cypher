@@ -1,0 +1,10 @@
+// Register a runner; its heartbeat, in milliseconds of the server's clock, starts now.
+MATCH (s:Search {id: $search})
+MERGE (r:Runner {id: $id})
+SET r += $properties, r.heartbeat_at = timestamp()
+WITH s, r
+OPTIONAL MATCH (r)-[old:WORKS_ON]->(:Search)
+DELETE old
+WITH DISTINCT s, r
+CREATE (r)-[:WORKS_ON]->(s)
+RETURN r.id AS runner

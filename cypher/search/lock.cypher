@@ -1,0 +1,4 @@
+// Take a search's write lock until the transaction ends; what is read after it is what the last writer left.
+MATCH (s:Search {id: $search})
+REMOVE s.locked
+RETURN properties(s) AS search

@@ -1,0 +1,3 @@
+// Write again the calls that unfinished rollouts hold.
+MATCH (s:Search {id: $search})
+SET s.reserved = $reserved

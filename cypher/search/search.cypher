@@ -1,0 +1,3 @@
+// One search by its id.
+MATCH (s:Search {id: $search})
+RETURN properties(s) AS search

@@ -1,0 +1,3 @@
+// Every search.
+MATCH (s:Search)
+RETURN properties(s) AS search

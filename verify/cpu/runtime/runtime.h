@@ -1,0 +1,142 @@
+// What the parts of the driver share: the simulated threads, the running block, the options of this run.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "include/regraph/interface.h"
+
+namespace regraph {
+
+struct Triple {
+  uint32_t x, y, z;
+};
+
+enum class State : uint8_t { New, Ready, AtBarrier, AtCollective, AtActiveMask, Done };
+
+// One simulated thread.
+struct Fiber {
+  void* stack_pointer = nullptr;
+  char* stack = nullptr;  // lowest address
+  Triple index{};         // threadIdx
+  uint32_t linear = 0;
+  uint16_t warp = 0;
+  uint8_t lane = 0;
+  State state = State::New;
+  // The collective that it waits at.
+  Collective operation{};
+  uint32_t mask = 0;
+  int source = 0;
+  uint64_t value = 0, result = 0;
+  void* site = nullptr;  // where it waits, or its latest atomic operation
+  uint32_t spins = 0;    // atomic operations since it last gave way
+  bool predicate = false;
+  // For the race check: collectives of each lane of its warp that are known to be over, and how it took part in
+  // ordering by fences and atomics.
+  uint32_t seen[32] = {};
+  bool fenced = false, published = false, acquired = false;
+};
+
+// The launch and the block that run now.
+struct Running {
+  Configuration launch{};
+  int threads = 0, alive = 0, waiting = 0;
+  Triple block{};            // blockIdx
+  uint64_t block_number = 0; // linear, within the launch
+  uint32_t epoch = 0;        // counts barriers over all blocks and launches; never reused
+  uint32_t launch_epoch = 0, block_epoch = 0;  // the first epochs of the launch and of the block
+  int votes = 0, released_votes = 0, released_alive = 0;
+  char* dynamic = nullptr;
+  size_t dynamic_bytes = 0;
+  void (*body)(void*) = nullptr;
+  void* context = nullptr;
+};
+
+// How this run goes; read from the call file.
+struct Options {
+  bool checked = false;    // the candidate is instrumented: races and exact bounds
+  bool counted = false;    // and its accesses are counted for the model
+  bool shuffled = false;   // threads go on in random order
+  unsigned sampled_blocks = 0;  // of a launch; 0 runs them all
+  uint64_t seed = 1;
+  size_t arena = 0;        // bytes of device memory that may be mapped
+  bool host_pointers = false;   // abi = host
+  int multiprocessors = 132;
+};
+
+extern Options options;
+extern Running running;
+extern Fiber* current;  // null while host code runs
+extern Fiber* fibers;   // of the running block, by linear thread number
+constexpr size_t kStackBytes = 256 * 1024;
+constexpr size_t kPage = 4096;
+
+// -- candidate.cpp: the loaded library
+struct Symbol {
+  uint64_t offset, size;
+  std::string name;
+};
+struct Candidate {
+  char* base = nullptr;
+  char *image = nullptr, *image_end = nullptr;  // its writable and constant segments
+  char* shared = nullptr;                       // static shared memory
+  size_t shared_bytes = 0;
+  std::vector<Symbol> variables;         // by address offset
+  std::vector<Symbol> shared_variables;  // by offset in the segment
+  uint64_t function = 0;
+  Triple *thread = nullptr, *block = nullptr, *block_size = nullptr, *grid_size = nullptr;
+};
+extern Candidate candidate;
+bool load_candidate(const char* path);
+const Symbol* variable_at(uint64_t offset);
+
+// -- report.cpp: what the parent reads. `@N` in a message stands for the source line of sites[N].
+[[noreturn]] void fault(const char* kind, const std::string& message, const std::vector<const void*>& sites = {});
+void report_line(const std::string& line);
+void report_to(const char* path);
+void keep_nonce(const std::string& nonce);
+[[noreturn]] void finish();
+std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
+std::string thread_name(const Fiber& fiber);
+std::string block_name();
+void catch_signals();
+
+// -- memory.cpp: device memory
+struct Allocation {
+  char* start;
+  size_t bytes;
+  bool live, managed, argument;
+  int call;  // during which it was made
+};
+void open_arena();
+void* allocate(size_t bytes, bool argument, bool managed);
+bool release(void* pointer);
+// The allocation, live or not, whose pages hold the address; null outside every one.
+const Allocation* allocation_at(const void* address);
+// Device pages are closed to host code: opened while a kernel or a copy runs.
+void open_device();
+void close_device();
+bool in_arena(const void* address);
+size_t arena_offset(const void* address);
+void check_red_zones();
+void end_of_call(int call);
+struct Usage {
+  uint64_t launches = 0, host_to_argument = 0, argument_to_host = 0, device_to_host = 0;
+};
+extern Usage usage;
+extern int call_number;
+
+// -- access.cpp and races.cpp: called by the instrumentation
+void race_check(bool shared, size_t offset, void* address, unsigned bytes, bool write, bool atomic, const void* site);
+void settle_pending_write();
+void forget_races_of_block();
+void open_shadow();
+enum class Order : uint8_t { Barrier, Fence };
+void joined(uint32_t lanes, Fiber* first);
+
+// -- fibers.cpp
+int last_error();
+void set_error(int error);
+int take_error();
+}  // namespace regraph
