@@ -69,8 +69,12 @@ def refuse_strays(result: RolloutResult) -> None:
             )
 
 
-def rolled_up_edges(search: Search, sums: Iterable[tuple[str, str, int, float]]) -> list[RolledUp]:
-    """A search's returns from (technique before, after, visits, sum of returns) of its walked edges."""
+def rolled_up_edges(search: Search, edges: Iterable[tuple[str, str, int, float]]) -> list[RolledUp]:
+    """A search's returns by transition, from (technique before, after, visits, sum of returns) of each walked edge."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    for before, after, visits, value_sum in edges:
+        count, total = sums.get((before, after), (0, 0))
+        sums[before, after] = (count + visits, total + micros(value_sum))
     return [
         RolledUp(
             search=search.id,
@@ -78,10 +82,10 @@ def rolled_up_edges(search: Search, sums: Iterable[tuple[str, str, int, float]])
             after=after,
             task=search.task.name,
             level=search.level,
-            count=visits,
-            micros=micros(value_sum),
+            count=count,
+            micros=total,
         )
-        for before, after, visits, value_sum in sums
+        for (before, after), (count, total) in sums.items()
     ]
 
 

@@ -27,13 +27,19 @@ def _feedback(text: str) -> str:
 def rewrite(technique: str, detail: str, code: str, *, before: str = "", after: str = "", feedback: str = "") -> str:
     """Apply one technique to ``code``, with an example of its transition when there is one."""
     return _template("rewrite").substitute(
-        technique=technique, detail=detail, code=_code(code), example=_example(before, after), feedback=_feedback(feedback)
+        technique=technique,
+        detail=detail,
+        code=_code(code),
+        example=_example(before, after),
+        feedback=_feedback(feedback),
     )
 
 
 def standard(code: str, *, before: str = "", after: str = "", feedback: str = "") -> str:
     """One shot; with an example it is the ``rag`` baseline's prompt."""
-    return _template("standard").substitute(code=_code(code), example=_example(before, after), feedback=_feedback(feedback))
+    return _template("standard").substitute(
+        code=_code(code), example=_example(before, after), feedback=_feedback(feedback)
+    )
 
 
 def cot(code: str, *, feedback: str = "") -> str:

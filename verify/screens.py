@@ -41,12 +41,16 @@ _GRAPH_PATTERN = re.compile(rf"(?:{_GRAPHS})\Z")
 
 #: A definition of one of these would stand in for the runtime's own.
 _OFFERED = re.compile(
-    r"(?:_*cuda[A-Z]\w*|cu[A-Z]\w*|__cuda\w*|clock_gettime|gettimeofday|time|clock|nanosleep|mem(?:cpy|cmp|move|set)|malloc|calloc|realloc|free"
+    r"(?:__cuda\w*|cu(?:Event|Launch|Mem|Ctx|Module|Stream|Device|Init|Func|Library|Graph)\w*|clock_gettime|gettimeofday|time|clock|nanosleep|mem(?:cpy|cmp|move|set)|malloc|calloc|realloc|free"
     r"|_Zn[wa]m.*|_Zd[la]Pv.*|exit|_exit|abort|fopen|fread|fwrite|open|close|read|write|pread|pwrite|printf|puts|fflush|getenv|dlsym|dlopen|str(?:cmp|len|cpy)"
     r"|std_?in|pthread_\w+|sem_\w+|__libc_\w+|__cxa_\w+)\Z"
 )
 #: Functions at load that the compiler itself adds.
 _AT_LOAD = re.compile(r"(?:frame_dummy|.*__sti____cudaRegisterAll.*|_GLOBAL__sub_I_.*|_GLOBAL__I_.*|register_tm_clones|__cxx_global_var_init.*|init_.*__cudaRegister.*)\Z")
+
+
+#: Thrust's algorithms; cub's block-wide primitives read other headers of thrust, which are no algorithms.
+_THRUST = frozenset("sort reduce scan transform transform_reduce inner_product device_vector host_vector copy fill for_each count extrema gather scatter unique".split())
 
 
 def without_comments(source: str) -> str:
@@ -88,17 +92,15 @@ def screen_headers(headers: Iterator[Path] | list[Path], toolkit: Toolkit, allow
     """(what lies outside the include path, which library's headers were read); both empty when all is well."""
     roots = [toolkit.root.resolve(), Path("/usr/include"), Path("/usr/lib"), Path("/usr/local/include"), Path("/usr/lib64")]
     for header in headers:
-        path = header if header.is_absolute() else header
-        resolved = Path(*path.parts).resolve() if path.is_absolute() else path
-        if not path.is_absolute() or not any(resolved.is_relative_to(root) for root in roots):
+        if not header.is_absolute() or not any(header.resolve().is_relative_to(root) for root in roots):
             return str(header), ""
-        if "thrust" in path.parts and "thrust" not in allow and path.suffix == ".h":
+        if header.parent.name == "thrust" and header.stem in _THRUST and "thrust" not in allow:
             return "", "thrust"
     return "", ""
 
 
-def screen_symbols(found: SharedObject, function: str, allow: tuple[str, ...]) -> str:
-    """Why the shared object is refused as a cheat; empty when it is not."""
+def screen_symbols(found: SharedObject, function: str, allow: tuple[str, ...], runtime: frozenset[str]) -> str:
+    """Why the shared object is refused as a cheat; empty when it is not. ``runtime`` are the CUDA runtime's own symbols."""
     for name in sorted(found.needs):
         for pattern, reason in _NEEDED_PATTERNS:
             if pattern.match(name):
@@ -108,7 +110,7 @@ def screen_symbols(found: SharedObject, function: str, allow: tuple[str, ...]) -
         if library := next((library for library in _LIBRARIES if name.startswith(library) and library not in allow), ""):
             return f"it calls {library} instead of a kernel ({name})"
     for name in sorted(found.offers):
-        if name != function and _OFFERED.match(name):
+        if name != function and (_OFFERED.match(name) or name in runtime):
             return f"it defines {name}, which would stand in for the runtime's own"
     for name in found.at_load:
         if not _AT_LOAD.match(name):

@@ -7,20 +7,23 @@ from typing import Any
 
 from verify.task import Task
 
-#: Two types agree when they are the same, or integers of one width and signedness; `const` of a pointee is free.
+#: The names are long because the candidate's macros are still in force here. Two types agree when they are the same, or integers of one width and signedness; `const` of a pointee is free.
 _TRAITS = """
 #include <type_traits>
 namespace regraph_signature {
-template <class A, class B> struct agree {
-    static constexpr bool value = std::is_same<A, B>::value ||
-        (std::is_integral<A>::value && std::is_integral<B>::value && sizeof(A) == sizeof(B) && std::is_signed<A>::value == std::is_signed<B>::value);
+template <class regraph_a, class regraph_b> struct regraph_agree {
+    static constexpr bool value = std::is_same<regraph_a, regraph_b>::value || (std::is_integral<regraph_a>::value && std::is_integral<regraph_b>::value &&
+        sizeof(regraph_a) == sizeof(regraph_b) && std::is_signed<regraph_a>::value == std::is_signed<regraph_b>::value);
 };
-template <class A, class B> struct agree<A*, B*> : agree<std::remove_cv_t<A>, std::remove_cv_t<B>> {};
-template <class F, class G> struct same { static constexpr bool value = false; };
-template <class... A, class... B> struct same<void (*)(A...), void (*)(B...)> {
-    template <bool Same, class = void> struct each { static constexpr bool value = false; };
-    template <class Nothing> struct each<true, Nothing> { static constexpr bool value = (agree<A, B>::value && ...); };
-    static constexpr bool value = each<sizeof...(A) == sizeof...(B)>::value;
+template <class regraph_a, class regraph_b> struct regraph_agree<regraph_a*, regraph_b*>
+    : regraph_agree<std::remove_cv_t<regraph_a>, std::remove_cv_t<regraph_b>> {};
+template <class regraph_f, class regraph_g> struct regraph_same { static constexpr bool value = false; };
+template <class... regraph_a, class... regraph_b> struct regraph_same<void (*)(regraph_a...), void (*)(regraph_b...)> {
+    template <bool regraph_equal, class = void> struct regraph_each { static constexpr bool value = false; };
+    template <class regraph_none> struct regraph_each<true, regraph_none> {
+        static constexpr bool value = (regraph_agree<regraph_a, regraph_b>::value && ...);
+    };
+    static constexpr bool value = regraph_each<sizeof...(regraph_a) == sizeof...(regraph_b)>::value;
 };
 }
 """
@@ -37,7 +40,7 @@ def proof(task: Task) -> str:
     expected = task.signature.replace('"', '\\"')
     return (
         f'\n#line 1 "signature"\n{chr(10).join(headers)}{_TRAITS}'
-        f"static_assert(regraph_signature::same<decltype(&::{task.function}), void (*)({types})>::value, "
+        f"static_assert(regraph_signature::regraph_same<decltype(&::{task.function}), void (*)({types})>::value, "
         f'"the signature is not: {expected}");\n'
     )
 

@@ -1,3 +1,7 @@
-// What is known of a rollout; no row where it never began.
-MATCH (o:Rollout {id: $rollout})
-RETURN o.search AS search, o.status AS status, o.path AS path, o.calls AS calls, o.token AS token
+// Take a search's write lock until the transaction ends, and read its budget and one of its rollouts.
+MATCH (s:Search {id: $search})
+REMOVE s.locked
+WITH s
+OPTIONAL MATCH (o:Rollout {id: $rollout})
+RETURN s.status AS open, s.budget - s.calls - s.reserved AS left,
+  o.search AS search, o.status AS status, o.path AS path, o.calls AS calls, o.token AS token

@@ -34,7 +34,7 @@ _STEM = 3
 #: Strengths, beside a stem's 1, of a pair of stems, of four letters, and of a word in parentheses.
 _PAIR, _LETTERS, _ASIDE = 0.35, 0.12, 0.35
 #: The weight of a word that no name of the table holds, as a share of the largest: it may only qualify, or name something new.
-_UNKNOWN = 1.0
+_UNKNOWN = 1.2
 
 
 @lru_cache(maxsize=65_536)

@@ -277,10 +277,10 @@ class SqliteSearch(SqliteBase):
                 return 0
             old = rolled_up(connection, "search = ?", search)
             rows = connection.execute(
-                """SELECT u.technique, v.technique, sum(e.visits), sum(e.value_sum) FROM edges e
+                """SELECT u.technique, v.technique, e.visits, e.value_sum FROM edges e
                 JOIN states u ON u.search = e.search AND u.id = e.source
                 JOIN states v ON v.search = e.search AND v.id = e.target
-                WHERE e.search = ? AND e.visits > 0 GROUP BY u.technique, v.technique""",
+                WHERE e.search = ? AND e.visits > 0""",
                 (search,),
             )
             new = rolled_up_edges(record, rows)

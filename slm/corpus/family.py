@@ -137,8 +137,7 @@ class Family:
             includes.add("climits")
         if "FLT_M" in joined or "DBL_M" in joined:
             includes.add("cfloat")
-        if self.size_type == "size_t" and self.rng.random() < 0.5 and "cstddef" not in includes:
-            self.extra_includes.append("cstddef")
+        if "size_t" in joined or self.size_type == "size_t":
             includes.add("cstddef")
         lines = [f"#include <{name}>" for name in sorted(includes)]
         lines += [""] if lines else []

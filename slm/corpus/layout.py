@@ -47,6 +47,8 @@ def draw_style(rng: random.Random) -> Style:
 def resolve(text: str, kind: str, *, device: bool, math: str, ldg: str = "", fast: bool = False, fma: bool = False) -> str:
     """Resolve the marks for element type ``kind``; ``ldg`` is "", "&a[i]" or "a + i"."""
     suffix = SUFFIX.get(kind, "")
+    if math == "plain" and ("@min(" in text or "@max(" in text):
+        math = "std"  # exp() of a float would be a double, which std::min refuses beside a float
     while "«" in text:
         if ldg and device:
             text = _LOAD.sub(r"__ldg(&\1[\2])" if ldg == "&a[i]" else r"__ldg(\1 + \2)", text)

@@ -34,6 +34,7 @@ class Nest(Family):
         self.outputs: list[Argument] = []
         self.scalars: list[Argument] = []
         self.direct = False
+        self.fixed: set[str] = set()  # bounds that are constants above the function
         self.body = self.make_body()
         sizes = self.sized(*((b, b) for _, b in self.loops if b in self.dims and not b.isdigit()))
         arrays = [*self.inputs, *self.outputs]
@@ -351,7 +352,8 @@ class Contraction(Nest):
             if rng.random() < 0.5:
                 bound = self.names.prefer(("K", "D", "TAPS", "BINS", "DIM", "P", "M"))
                 self.constants.append(rng.choice((f"constexpr int {bound} = {value};", f"static const int {bound} = {value};", f"#define {bound} {value}")))
-                self.dims["@" + bound] = value
+                self.dims[bound] = value
+                self.fixed.add(bound)
             else:
                 bound = str(value)
             return variable, bound
@@ -396,7 +398,7 @@ class Contraction(Nest):
             sums.append(acc)
             lines.append(f"{kind} {acc} = {self.zero if rng.random() < 0.8 else rng.choice((leaves[0].split('«')[0] + '«0»', literal(rng, kind)))};")
         for variable, bound in inner:
-            lines += ["@unroll", self.loop(variable, bound, kind="int" if bound.isdigit() or "@" + bound in self.dims else self.index_type())]
+            lines += ["@unroll", self.loop(variable, bound, kind="int" if bound.isdigit() or bound in self.fixed else self.index_type())]
         for acc in sums:
             lines += self.update(acc, leaves)
         lines += ["}"] * len(inner)
@@ -478,7 +480,7 @@ class Contraction(Nest):
         start = {"float": "1e30f", "double": "1e300", "int": "2000000000"}[kind]
         v = self.local()
         value = text(rng, kind, leaves, 0)
-        kind_index = "int" if bound.isdigit() or "@" + bound in self.dims else self.index_type()
+        kind_index = "int" if bound.isdigit() or bound in self.fixed else self.index_type()
         head = [f"{kind} {best} = {'' if op == '<' else '-'}{start};", f"int {where_best} = {rng.choice((0, 0, -1))};"]
         if rng.random() < 0.3:
             head.reverse()
@@ -501,7 +503,7 @@ class Contraction(Nest):
         step = rng.choice((f"{acc} += {load};", f"{acc} = {decay} * {acc} + {load};", f"{acc} = @max({acc}, {load});"))
         write = f"{self.output(axes)}[{self.index(axes)}] = {acc};"
         order = [step, write] if rng.random() < 0.7 else [write, step]
-        kind_index = "int" if bound.isdigit() or "@" + bound in self.dims else self.index_type()
+        kind_index = "int" if bound.isdigit() or bound in self.fixed else self.index_type()
         return [f"{kind} {acc} = {self.zero};", self.loop(variable, bound, kind=kind_index), *order, "}"]
 
     def iterate(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from slm.corpus.expressions import condition, literal, text
@@ -145,7 +146,7 @@ class Reduction(Reducing):
             first = update[-1]
             if len(update) == 1 and first.startswith(f"{value} += "):
                 added = first[len(value) + 4 : -1]
-                final = self.final.replace(value, f"({added})" if " " in added else added, 1) if self.final != value else added
+                final = self.final_of(f"({added})" if " " in added else added) if self.final != value else added
                 body = [f"atomicAdd({self.out}, {final});"]
             else:
                 body = [f"{kind} {value} = {self.zero};", *update, f"atomicAdd({self.out}, {self.final});"]
@@ -171,7 +172,8 @@ class Reduction(Reducing):
         else:
             idiom = state["smem"]
             shared, tid = self.local_names(idiom)
-            final = write.replace(self.final, self.final.replace(self.value, f"{shared}[0]", 1))
+            value = self.final_of(f"{shared}[0]")
+            final = f"atomicAdd({self.out}, {value});" if self.shared == "atomic" else f"{self.out}[0] = {value};"
             lines = [
                 f"__shared__ {kind} {shared}[{self.threads(state)}];", f"int {tid} = threadIdx.x;", *lines,
                 f"{shared}[{tid}] = {self.value};", "__syncthreads();", *tree(idiom, self.op, shared, tid), f"if ({tid} == 0) {{", final, "}",
@@ -180,6 +182,10 @@ class Reduction(Reducing):
             return self.cuda(state, [self.kernel(state, lines)], host + self.launch(state, self.count, fixed="1"), devices)
         per = self.per(state)
         return self.cuda(state, [self.kernel(state, lines)], host + self.launch(state, self.count, per=per), devices)
+
+    def final_of(self, value: str) -> str:
+        """What goes into the output, for ``value`` in the accumulator's place."""
+        return re.sub(rf"\b{self.value}\b", lambda _: value, self.final, count=1)
 
     def local_names(self, idiom: Idiom) -> tuple[str, str]:
         taken = self.names.used | {str(idiom["step"])}

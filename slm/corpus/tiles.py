@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from slm.corpus.expressions import literal, text
@@ -153,7 +154,7 @@ class Product(Planar):
         return f"{acc} = @max({acc}, {x} * {y});"
 
     def store(self, acc: str, row: str) -> str:
-        value = self.epilogue.replace(self.acc, acc, 1) if acc != self.acc else self.epilogue
+        value = re.sub(rf"\b{self.acc}\b", lambda _: acc, self.epilogue)
         if acc != self.acc:
             value = value.replace(f"{self.out}[{self.row} *", f"{self.out}[{row} *")
         return f"{self.out}[{row} * {self.columns} + {self.column}] = {value};"
@@ -224,13 +225,12 @@ class Transposition(Planar):
     def setup(self) -> None:
         self.begin()
         self.a, self.out = self.names.take("input"), self.names.take("output")
-        self.value = "%" if self.rng.random() < 0.5 else text(self.rng, self.kind, ["%"])
+        self.value = "§" if self.rng.random() < 0.5 else text(self.rng, self.kind, ["§"])
         area = f"{self.rows}*{self.columns}"
         self.arguments = [Argument("input", self.kind, self.a, area), Argument("output", self.kind, self.out, area), *self.sized((self.rows, self.rows), (self.columns, self.columns))]
 
     def of(self, load: str) -> str:
-        """The value for ``load``; a plain ``%`` may also be the modulo operator, so only the mark at a word's place."""
-        return self.value.replace("% ", "\0 ").replace("%", load).replace("\0 ", "% ") if self.value != "%" else load
+        return self.value.replace("§", load)
 
     def render(self, state: State) -> str:
         r, c = self.row, self.column

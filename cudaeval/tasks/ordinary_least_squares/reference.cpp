@@ -1,10 +1,11 @@
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 // Minimises |x * beta - y|; x is samples x features, row-major, of full rank, 1 <= features <= 32. Double inside.
 extern "C" void ordinary_least_squares(const float* x, const float* y, float* beta, int samples, int features) {
     const int p = features;
-    std::vector<double> gram(static_cast<size_t>(p) * p, 0.0);
+    std::vector<double> gram(static_cast<std::size_t>(p) * p, 0.0);
     std::vector<double> right(p, 0.0);
     for (int sample = 0; sample < samples; ++sample) {
         const float* line = x + static_cast<long>(sample) * p;

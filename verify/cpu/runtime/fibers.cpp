@@ -1,7 +1,6 @@
 // Simulated threads as fibers of one OS thread: launches, blocks, barriers and warp-wide operations.
 #include <algorithm>
 #include <cstring>
-#include <chrono>
 #include <map>
 #include <sys/mman.h>
 #include <x86intrin.h>
@@ -46,6 +45,10 @@ int take_error() {
   error = 0;
   return value;
 }
+
+static std::string refused_launch;
+void describe_launch_error(const std::string& what) { refused_launch = what; }
+const std::string& launch_error() { return refused_launch; }
 
 static uint32_t random_below(uint32_t bound) {
   random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
@@ -329,7 +332,7 @@ static void run_block() {
 // -- launches
 
 int set_dynamic_shared_limit(const void* kernel, int bytes) {
-  if (bytes < 0 || static_cast<size_t>(bytes) + candidate.shared_bytes > kStaticAndDynamicLimit + 2048) {
+  if (bytes < 0 || static_cast<size_t>(bytes) > kStaticAndDynamicLimit) {
     set_error(kInvalidValue);
     return kInvalidValue;
   }
@@ -387,7 +390,7 @@ void launch(const Configuration& launch, void (*body)(void*), void* context) {
   if (current) fault("unsupported", "dynamic parallelism: a kernel is launched by a kernel");
   if (!valid(launch) || launch.shared > dynamic_limit(launch)) {
     set_error(!valid(launch) ? kInvalidConfiguration : kInvalidValue);
-    report_line(text("launch_error %s grid (%u,%u,%u) block (%u,%u,%u) dynamic shared memory %zu bytes, line %u", launch.kernel, launch.grid[0],
+    describe_launch_error(text("%s with grid (%u,%u,%u) block (%u,%u,%u) %zu bytes of dynamic shared memory, line %u", launch.kernel, launch.grid[0],
                      launch.grid[1], launch.grid[2], launch.block[0], launch.block[1], launch.block[2], launch.shared, launch.line));
     return;
   }

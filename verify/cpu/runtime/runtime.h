@@ -75,6 +75,7 @@ constexpr size_t kPage = 4096;
 // -- candidate.cpp: the loaded library
 struct Symbol {
   uint64_t offset, size;
+  bool constant;  // __constant__
   std::string name;
 };
 struct Candidate {
@@ -121,8 +122,9 @@ bool in_arena(const void* address);
 size_t arena_offset(const void* address);
 void check_red_zones();
 void end_of_call(int call);
+// What the calls did, in bytes where it is not launches.
 struct Usage {
-  uint64_t launches = 0, host_to_argument = 0, argument_to_host = 0, device_to_host = 0;
+  uint64_t launches = 0, host_to_argument = 0, argument_to_host = 0, set_on_device = 0;
 };
 extern Usage usage;
 extern int call_number;
@@ -132,11 +134,12 @@ void race_check(bool shared, size_t offset, void* address, unsigned bytes, bool 
 void settle_pending_write();
 void forget_races_of_block();
 void open_shadow();
-enum class Order : uint8_t { Barrier, Fence };
-void joined(uint32_t lanes, Fiber* first);
+void joined(uint32_t lanes, Fiber* warp);
 
 // -- fibers.cpp
 int last_error();
 void set_error(int error);
 int take_error();
+void describe_launch_error(const std::string& what);
+const std::string& launch_error();
 }  // namespace regraph

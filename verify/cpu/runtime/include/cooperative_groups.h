@@ -1,6 +1,5 @@
 // Cooperative groups up to a thread block: blocks, tiles of a warp, coalesced threads. Grids and clusters are not offered.
 #pragma once
-#include <regraph_cuda.h>
 
 namespace cooperative_groups {
 

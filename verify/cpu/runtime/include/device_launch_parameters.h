@@ -1,3 +1,2 @@
-// What a candidate's #include <device_launch_parameters.h> finds on the CPU level.
+// What a candidate finds under this name: nothing more, regraph_cuda.h stands before its text.
 #pragma once
-#include <regraph_cuda.h>

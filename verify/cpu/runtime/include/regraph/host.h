@@ -74,8 +74,8 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* least_grid, int* bloc
 
 namespace regraph {
 template <class... Parameters, size_t... Index>
-inline void launch_from_array(const Launch& launch, void (*kernel)(Parameters...), void** arguments, std::index_sequence<Index...>) {
-  Launch(launch)(REGRAPH_CALL(kernel), *static_cast<std::remove_reference_t<Parameters>*>(arguments[Index])...);
+inline void launch_from_array(Launch launch, void (*kernel)(Parameters...), void** arguments, std::index_sequence<Index...>) {
+  launch(REGRAPH_CALL(kernel), *static_cast<std::remove_reference_t<Parameters>*>(arguments[Index])...);
 }
 }  // namespace regraph
 template <class... Parameters>

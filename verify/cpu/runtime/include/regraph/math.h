@@ -5,9 +5,15 @@
 #include <cstring>
 
 // CUDA's own overloads; not templates, so that they win over std::min and std::max.
-#define REGRAPH_EXTREMES(result, left, right)                                                            \
-  constexpr result min(left a, right b) { return result(b) < result(a) ? result(b) : result(a); }        \
-  constexpr result max(left a, right b) { return result(a) < result(b) ? result(b) : result(a); }
+#define REGRAPH_EXTREMES(result, left, right)        \
+  constexpr result min(left a, right b) {             \
+    result first = a, second = b;                     \
+    return second < first ? second : first;           \
+  }                                                   \
+  constexpr result max(left a, right b) {             \
+    result first = a, second = b;                     \
+    return first < second ? second : first;           \
+  }
 REGRAPH_EXTREMES(int, int, int)
 REGRAPH_EXTREMES(unsigned, unsigned, unsigned)
 REGRAPH_EXTREMES(unsigned, int, unsigned)

@@ -1,0 +1,153 @@
+"""`regraph eval measure`: every step of the trajectories through the judge, timed on a GPU, into measured files.
+
+All steps of all files are handed to one judge at once, so that it compiles and computes references on every core while
+the GPU times one candidate after the other. A file is written as soon as its last step has been judged: a run that is
+cut short keeps what it finished, and the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudaeval import TRAJECTORIES
+from cudaeval.shipped import (
+    Measured,
+    MeasuredStep,
+    code_hash,
+    measured_file,
+    read_measured,
+    read_trajectories,
+    staleness,
+    trajectory_file,
+    write_measured,
+)
+from regraph_db.errors import InternalFault
+from regraph_db.records import Level, Trajectory, Verdict, VerdictKind, now
+
+if TYPE_CHECKING:
+    from verify import Judge, Task
+
+#: Called with the task's name, the step's number from 0, and the verdict, as each arrives.
+Progress = Callable[[str, int, Verdict], None]
+
+
+@dataclass
+class _Open:
+    """A trajectory whose steps are being judged."""
+
+    task: Task
+    trajectory: Trajectory
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of :func:`measure` did, by task names."""
+
+    written: tuple[str, ...]
+    kept: tuple[str, ...]  #: measured before, on the same code
+    broken: dict[str, str]  #: not written, because the judge itself failed: why
+
+
+def measure(
+    names: Sequence[str],
+    judge: Judge,
+    *,
+    folder: Path = TRAJECTORIES,
+    out: Path | None = None,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Judge every step of ``names`` at level gpu and write a measured file for each task into ``out`` (or ``folder``).
+
+    A task whose file there already speaks of the same code and task is left alone unless ``again``. A step that fails is
+    written with its verdict; a task with a ``harness_error`` is not written at all.
+    """
+    out = out or folder
+    waiting: dict[Future[Verdict], tuple[str, int]] = {}
+    unfinished: dict[str, _Open] = {}
+    kept = []
+    for name in names:
+        work = _load(name, folder)
+        known = read_measured(measured_file(name, out))
+        if known is not None and not again and not staleness(known, work.trajectory, work.task.hash):
+            kept.append(name)
+            continue
+        unfinished[name] = work
+        for index, step in enumerate(work.trajectory.steps):
+            waiting[judge.submit(work.task, step.code, Level.GPU)] = (name, index)
+    written = []
+    broken = {}
+    while waiting:
+        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in done:
+            name, index = waiting.pop(future)
+            verdict = future.result()
+            unfinished[name].verdicts[index] = verdict
+            if progress is not None:
+                progress(name, index, verdict)
+            if len(unfinished[name].verdicts) < len(unfinished[name].trajectory.steps):
+                continue
+            ended = unfinished.pop(name)
+            fault = _fault(ended)
+            if fault:
+                broken[name] = fault
+            else:
+                write_measured(_measured(ended), measured_file(name, out))
+                written.append(name)
+    return Outcome(tuple(sorted(written)), tuple(kept), broken)
+
+
+def _load(name: str, folder: Path) -> _Open:
+    from verify import load_task
+
+    trajectories = read_trajectories(trajectory_file(name, folder))
+    if len(trajectories) != 1:
+        raise InternalFault(f"{len(trajectories)} trajectories in one shipped file.", where=f"{name}.jsonl")
+    return _Open(load_task(trajectories[0].task or name), trajectories[0])
+
+
+def _fault(ended: _Open) -> str:
+    for index in sorted(ended.verdicts):
+        verdict = ended.verdicts[index]
+        if verdict.verdict is VerdictKind.HARNESS_ERROR:
+            return f"step {index + 1}: {verdict.reason}"
+    return ""
+
+
+def _measured(ended: _Open) -> Measured:
+    verdicts = [ended.verdicts[index] for index in range(len(ended.trajectory.steps))]
+    # Any step that reached the GPU knows the machine; one that failed to compile may not.
+    evidence = max((v.evidence for v in verdicts), key=lambda e: (bool(e.gpu), e.samples))
+    return Measured(
+        task=ended.task.name,
+        task_hash=ended.task.hash,
+        trajectory=ended.trajectory.id,
+        gpu=evidence.gpu,
+        driver=evidence.driver,
+        nvcc=evidence.nvcc,
+        flags=evidence.flags,
+        host=evidence.host,
+        date=evidence.date or now(),
+        sizes=evidence.sizes,
+        steps=tuple(
+            MeasuredStep(
+                code=code_hash(step.code),
+                method=step.method,
+                verdict=verdict.verdict,
+                level=verdict.level,
+                reason=verdict.reason,
+                seconds=verdict.candidate_seconds,
+                speedup=verdict.speedup,
+                reference_seconds=verdict.baseline_seconds,
+                bound_share=verdict.bound_share,
+                samples=verdict.evidence.samples,
+                unstable=verdict.unstable,
+            )
+            for step, verdict in zip(ended.trajectory.steps, verdicts, strict=True)
+        ),
+    )

@@ -1,0 +1,247 @@
+"""The knowledge half's writes: every one holds the lock of the ``Regraph`` node, so that aliases and trajectories agree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from neo4j import ManagedTransaction
+
+from regraph_db.bounds import check_alias, check_technique, check_trajectory
+from regraph_db.derive import Delta, Outline, RolledUp, StepFacts, moved, resolver
+from regraph_db.neo4j.base import Neo4jBase, rows
+from regraph_db.records import ROOT, Alias, MergeReport, Technique, Trajectory
+from regraph_db.vectors import vector
+
+
+class Neo4jKnowledgeWriting(Neo4jBase):
+    """Writes of the knowledge half."""
+
+    def put_techniques(self, techniques: Sequence[Technique]) -> None:
+        for technique in techniques:
+            check_technique(technique)
+
+        def work(transaction: ManagedTransaction) -> None:
+            rows(transaction, "ingest/lock")
+            rows(transaction, "ingest/put_techniques", rows=[t.model_dump() for t in techniques])
+
+        self._write(work)
+
+    def put_aliases(self, aliases: Sequence[Alias], *, replace: bool = False) -> None:
+        for alias in aliases:
+            check_alias(alias)
+
+        def work(transaction: ManagedTransaction) -> None:
+            rows(transaction, "ingest/lock")
+            _put_aliases(transaction, aliases, replace=replace)
+
+        self._write(work)
+
+    def revoke_alias(self, alias: str) -> Alias | None:
+        def work(transaction: ManagedTransaction) -> str | None:
+            rows(transaction, "ingest/lock")
+            stored = rows(transaction, "ingest/aliases")
+            old = {row["alias"]: row["technique"] for row in stored}
+            if alias not in old:
+                return None
+            rows(transaction, "ingest/delete_alias", alias=alias)
+            _follow(transaction, old, {name: target for name, target in old.items() if name != alias})
+            return next(str(row["record"]) for row in stored if row["alias"] == alias)
+
+        record = self._write(work)
+        return None if record is None else Alias.model_validate_json(record)
+
+    def merge_trajectories(
+        self, trajectories: Sequence[Trajectory], aliases: Sequence[Alias] = ()
+    ) -> MergeReport:
+        """See the contract. Where the connection is lost while the server commits, the driver runs the merge again, and
+        the report counts as duplicates what the lost answer had merged."""
+        for alias in aliases:
+            check_alias(alias)
+        prepared: dict[str, tuple[Trajectory, Outline]] = {}
+        for trajectory in trajectories:
+            check_trajectory(trajectory)
+            prepared.setdefault(trajectory.id, (trajectory, Outline.of(trajectory)))
+        if not trajectories and not aliases:
+            return MergeReport()
+        report = self._write(_merge, prepared, aliases)
+        return report.model_copy(update={"duplicates": len(trajectories) - report.merged})
+
+
+def _merge(
+    transaction: ManagedTransaction, prepared: dict[str, tuple[Trajectory, Outline]], aliases: Sequence[Alias]
+) -> MergeReport:
+    rows(transaction, "ingest/lock")
+    known = {row["id"] for row in rows(transaction, "ingest/has_trajectories", ids=list(prepared))}
+    fresh = {identity: pair for identity, pair in prepared.items() if identity not in known}
+    phrases = {step.phrase for _, outline in fresh.values() for step in outline.steps}
+    names = _resolved(transaction, phrases, aliases)
+    standing = set(
+        rows(transaction, "ingest/known", techniques=[*set(names.values())], transitions=[])[0]["techniques"]
+    )
+    _put_aliases(transaction, aliases, replace=False)
+    if not fresh:
+        return MergeReport()
+    delta = Delta()
+    for _, outline in fresh.values():
+        delta.add(outline, names.__getitem__)
+    pairs = [list(pair) for pair in delta.transitions()]
+    known_pairs = rows(transaction, "ingest/known", techniques=[], transitions=pairs)[0]["transitions"]
+    add_to_techniques(transaction, delta)
+    rows(
+        transaction,
+        "ingest/merge_trajectories",
+        rows=[_properties(identity, *pair, names) for identity, pair in fresh.items()],
+    )
+    add_sums(transaction, delta)
+    new_techniques = delta.techniques.keys() - standing
+    return MergeReport(
+        merged=len(fresh),
+        steps=sum(len(outline.steps) for _, outline in fresh.values()),
+        new_techniques=tuple(sorted(new_techniques)),
+        known_techniques=len(delta.techniques) - len(new_techniques),
+        new_transitions=len(pairs) - len(known_pairs),
+        known_transitions=len(known_pairs),
+    )
+
+
+def _resolved(
+    transaction: ManagedTransaction, phrases: Collection[str], aliases: Sequence[Alias]
+) -> dict[str, str]:
+    """The technique of each phrase, once ``aliases`` are written too."""
+    if aliases:
+        table = alias_table(transaction)
+        for alias in aliases:
+            table.setdefault(alias.alias, alias.technique)
+        to_technique = resolver(table)
+        return {phrase: to_technique(phrase) for phrase in phrases}
+    named = {
+        row["phrase"]: row["technique"] for row in rows(transaction, "ingest/resolve", phrases=list(phrases))
+    }
+    return {phrase: named.get(phrase, phrase) for phrase in phrases}
+
+
+def _properties(
+    identity: str, trajectory: Trajectory, outline: Outline, names: dict[str, str]
+) -> dict[str, Any]:
+    """A trajectory and its steps as the properties of their nodes."""
+    t = trajectory
+    codes = [t.source, *(step.code for step in t.steps)]
+    steps = []
+    walk = outline.walk(names.__getitem__)
+    for position, (step, facts, (before, after)) in enumerate(zip(t.steps, outline.steps, walk, strict=True)):
+        verdict = None if step.verdict is None else step.verdict.model_dump_json(exclude_defaults=True)
+        steps.append(
+            {
+                "id": f"{identity}:{position}",
+                "name": step.method,
+                "position": position,
+                "phrase": facts.phrase,
+                "before": before,
+                "technique": after,
+                "example": facts.example,
+                "gain": facts.gain,
+                "task": t.task,
+                "function": t.function,
+                "think": step.think,
+                "method": step.method,
+                "detail": step.detail,
+                "code": step.code,
+                "verdict": verdict,
+                "vector": vector(codes[position]).tobytes(),
+            }
+        )
+    head = {"id": identity, "name": t.task or t.function or identity, "length": len(steps)}
+    return {
+        "properties": head | t.model_dump(include={"task", "author", "function", "source", "search"}),
+        "steps": steps,
+    }
+
+
+def _put_aliases(transaction: ManagedTransaction, aliases: Sequence[Alias], *, replace: bool) -> None:
+    if not aliases:
+        return
+    old = alias_table(transaction)
+    new = dict(old)
+    chosen: dict[str, Alias] = {}
+    for alias in aliases:
+        if replace or alias.alias not in new:
+            new[alias.alias] = alias.technique
+            chosen[alias.alias] = alias
+    if not chosen:
+        return
+    rows(
+        transaction,
+        "ingest/put_aliases",
+        rows=[
+            {
+                "alias": a.alias,
+                "technique": a.technique,
+                "review": a.review,
+                "author": a.author,
+                "record": a.model_dump_json(),
+            }
+            for a in chosen.values()
+        ],
+    )
+    _follow(transaction, old, new)
+
+
+def _follow(transaction: ManagedTransaction, old: dict[str, str], new: dict[str, str]) -> None:
+    """Move every step, share and technique from one alias table to another. Raises :class:`InputError` on a loop."""
+    phrases = sorted(moved(old, new))
+    before, after = resolver(old), resolver(new)
+    delta = Delta()
+    if phrases:
+        for row in rows(transaction, "ingest/outlines", phrases=phrases):
+            outline = Outline(row["task"], tuple(StepFacts(*step) for step in row["steps"]))
+            delta.add(outline, before, -1)
+            delta.add(outline, after)
+        for row in rows(transaction, "ingest/rolled_up_of_names", names=phrases):
+            returns = RolledUp.model_validate(row)
+            delta.add_returns(returns, before, -1)
+            delta.add_returns(returns, after)
+    changed = {alias for alias in old.keys() | new.keys() if old.get(alias) != new.get(alias)} | set(phrases)
+    also = {to(alias) for alias in changed for to in (before, after)}
+    add_to_techniques(transaction, delta, also=also)
+    rows(
+        transaction,
+        "ingest/move_steps",
+        rows=[{"phrase": phrase, "technique": after(phrase)} for phrase in phrases],
+    )
+    named = [{"alias": alias, "technique": after(alias)} for alias in changed if alias in new]
+    rows(transaction, "ingest/name_aliases", rows=named)
+    add_sums(transaction, delta)
+    sweep(transaction, delta.names() | also)
+
+
+def add_to_techniques(transaction: ManagedTransaction, delta: Delta, *, also: Collection[str] = ()) -> None:
+    """Add a delta's counts to the techniques, and make those that do not stand yet."""
+    counted = []
+    for name in (delta.names() | set(also)) - {ROOT}:
+        examples, trajectories = delta.techniques.get(name, (0, 0))
+        counted.append({"name": name, "examples": examples, "trajectories": trajectories})
+    rows(transaction, "ingest/add_to_techniques", rows=counted)
+
+
+def add_sums(transaction: ManagedTransaction, delta: Delta) -> None:
+    """Add a delta's sums to transitions and shares; the techniques at their ends stand already."""
+    transitions = [
+        {"before": b, "after": a, **sums._asdict()} for (b, a), sums in delta.transitions().items()
+    ]
+    shares = [
+        {"before": b, "after": a, "task": task, **sums._asdict()}
+        for (b, a, task), sums in delta.shares.items()
+    ]
+    rows(transaction, "ingest/add_to_transitions", rows=transitions)
+    rows(transaction, "ingest/add_to_shares", rows=shares)
+
+
+def sweep(transaction: ManagedTransaction, names: Collection[str]) -> None:
+    """Remove those of these techniques that nothing names any more."""
+    rows(transaction, "ingest/sweep_techniques", names=sorted(set(names) - {ROOT}))
+
+
+def alias_table(transaction: ManagedTransaction) -> dict[str, str]:
+    """Every alias with what it names."""
+    return {row["alias"]: row["technique"] for row in rows(transaction, "ingest/aliases")}

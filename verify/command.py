@@ -1,0 +1,122 @@
+"""``regraph verify``: the judge at the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraph_db.cli import json_option, print_json
+
+if TYPE_CHECKING:
+    from regraph_db.records import Verdict
+
+
+@click.command()
+@click.argument("task")
+@click.argument("candidate", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--level",
+    type=click.Choice(["compile", "functional", "modelled", "gpu"]),
+    help="How far to go.  [default: the best this machine has]",
+)
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Judge so many times anew, without the cache.")
+@click.option("--gpu", type=click.IntRange(0), help="Which GPU.  [default: the setting verify.gpu]")
+@click.option(
+    "--baseline",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Another kernel to compare with.  [default: the sequential reference on one CPU core]",
+)
+@json_option
+@click.pass_context
+def verify(
+    ctx: click.Context, task: str, candidate: Path, level: str | None, repeat: int, gpu: int | None, baseline: Path | None, as_json: bool
+) -> None:
+    """Judge a CUDA kernel: does it compile, is it right, how fast is it. TASK is a name or a folder.
+
+    Ends with 0 when it passed, 1 when it did not, 4 when the judge itself failed.
+
+    \b
+    Example:
+      regraph task show saxpy
+      regraph verify saxpy mine.cu
+      regraph verify saxpy mine.cu --level gpu --baseline theirs.cu
+    """
+    from regraph_db.records import Level, VerdictKind
+    from regraph_db.settings import section
+    from verify.judge import Judge
+    from verify.settings import VerifySettings
+    from verify.task import load_task
+
+    found = load_task(task)
+    source = _read(candidate)
+    other = _read(baseline) if baseline else None
+    settings = section("verify", VerifySettings, {"gpu": gpu})
+    verdicts = []
+    with Judge(settings) as judge:
+        for _ in range(repeat):
+            verdicts.append(judge.judge(found, source, Level(level) if level else None, baseline=other, fresh=repeat > 1))
+    documents = [document(found.name, verdict) for verdict in verdicts]
+    if as_json:
+        print_json(documents[0] if repeat == 1 else documents)
+    else:
+        for verdict in verdicts:
+            _show(found.name, verdict)
+    if any(verdict.verdict is VerdictKind.HARNESS_ERROR for verdict in verdicts):
+        ctx.exit(4)
+    if not all(verdict.passed for verdict in verdicts):
+        ctx.exit(1)
+
+
+def _read(file: Path) -> str:
+    from regraph_db.errors import InputError
+
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = file.read_bytes()[: error.start].count(b"\n") + 1
+        raise InputError("not UTF-8.", where=f"{file}:{line}", fix="Save the file as UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}.", where=str(file)) from None
+
+
+def document(task: str, verdict: Verdict) -> dict[str, Any]:
+    """A verdict as ``regraph verify --json`` prints it."""
+    fields = verdict.model_dump(mode="json")
+    return {"task": task, **fields}
+
+
+def _show(task: str, verdict: Verdict) -> None:
+    """A verdict for people: the answer first, then what it rests on."""
+    seconds = verdict.candidate_seconds
+    click.echo(f"{task}: {verdict.verdict} (level {verdict.level})")
+    if verdict.reason:
+        click.echo(f"  {verdict.reason}")
+    if verdict.speedup and seconds is not None and verdict.baseline_seconds is not None:
+        interval = verdict.speedup
+        click.echo(f"  measured {_time(seconds)} a call, {verdict.baseline} {_time(verdict.baseline_seconds)}: {interval.median:.3g}× ({interval.low:.3g}–{interval.high:.3g})")
+        if verdict.bound_share is not None:
+            click.echo(f"  {verdict.bound_share:.0%} of this GPU's limit for the task")
+        if verdict.unstable:
+            click.echo("  unstable: the timing did not settle within its time limit")
+    elif verdict.passed and verdict.level == "functional":
+        click.echo("  right on the CPU, without races; speed not measured (no GPU was used)")
+    elif verdict.passed and verdict.level == "compile":
+        click.echo("  it compiles; nothing was run")
+    if verdict.modelled_seconds is not None:
+        against = f", {verdict.modelled_speedup:.3g}× over the sequential reference" if verdict.modelled_speedup else ""
+        bound = verdict.model_terms.get("bound_by")
+        click.echo(f"  modelled for {verdict.evidence.gpu or 'a GPU'}, not measured: {_time(verdict.modelled_seconds)} a call{against}{f'; bound by {bound}' if bound else ''}")
+    if verdict.log and not verdict.passed:
+        click.echo("\n".join(f"  | {line}" for line in verdict.log.splitlines()[:30]))
+    evidence = verdict.evidence
+    words = [evidence.gpu, evidence.driver and f"driver {evidence.driver}", evidence.nvcc and f"nvcc {evidence.nvcc}"]
+    click.echo(f"  evidence: {', '.join(word for word in words if word)}; {len(evidence.sizes)} runs" + (f"; {evidence.samples} samples a side" if evidence.samples else ""))
+
+
+def _time(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"

@@ -1,0 +1,7 @@
+// Which variable of the candidate lies at an offset: of its image (__device__ and __constant__), or of shared memory.
+#pragma once
+#include "runtime.h"
+
+namespace regraph {
+const Symbol* shared_variable_at(uint64_t offset);
+}
