@@ -7,7 +7,7 @@ cut short keeps what it finished, and the next one goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,9 @@ from regraph_db.records import Level, Trajectory, Verdict, VerdictKind, now
 
 if TYPE_CHECKING:
     from verify import Judge, Task
+
+#: How many tasks' steps are judged side by side.
+TASKS_AT_ONCE = 8
 
 #: Called with the task's name, the step's number from 0, and the verdict, as each arrives.
 Progress = Callable[[str, int, Verdict], None]
@@ -68,7 +71,7 @@ def measure(
     written with its verdict; a task with a ``harness_error`` is not written at all.
     """
     out = out or folder
-    waiting: dict[Future[Verdict], tuple[str, int]] = {}
+    waiting: dict[Future[Verdict], list[tuple[str, int]]] = {}
     unfinished: dict[str, _Open] = {}
     kept = []
     for name in names:
@@ -78,28 +81,43 @@ def measure(
             kept.append(name)
             continue
         unfinished[name] = work
-        for index, step in enumerate(work.trajectory.steps):
-            waiting[judge.submit(work.task, step.code, Level.GPU)] = (name, index)
+    for name, index in _order({name: len(work.trajectory.steps) for name, work in unfinished.items()}):
+        work = unfinished[name]
+        future = judge.submit(work.task, work.trajectory.steps[index].code, Level.GPU)
+        waiting.setdefault(future, []).append((name, index))  # equal code is judged once
     written = []
     broken = {}
     while waiting:
         done, _ = wait(waiting, return_when=FIRST_COMPLETED)
         for future in done:
-            name, index = waiting.pop(future)
             verdict = future.result()
-            unfinished[name].verdicts[index] = verdict
-            if progress is not None:
-                progress(name, index, verdict)
-            if len(unfinished[name].verdicts) < len(unfinished[name].trajectory.steps):
-                continue
-            ended = unfinished.pop(name)
-            fault = _fault(ended)
-            if fault:
-                broken[name] = fault
-            else:
-                write_measured(_measured(ended), measured_file(name, out))
-                written.append(name)
+            for name, index in waiting.pop(future):
+                unfinished[name].verdicts[index] = verdict
+                if progress is not None:
+                    progress(name, index, verdict)
+                if len(unfinished[name].verdicts) < len(unfinished[name].trajectory.steps):
+                    continue
+                ended = unfinished.pop(name)
+                fault = _fault(ended)
+                if fault:
+                    broken[name] = fault
+                else:
+                    write_measured(_measured(ended), measured_file(name, out))
+                    written.append(name)
     return Outcome(tuple(sorted(written)), tuple(kept), broken)
+
+
+def _order(steps: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Every (task, step), so that a few tasks are under way at once.
+
+    Steps of one task wait for the same reference outputs, so one task at a time would leave cores idle; all tasks at
+    once would push reference outputs out of the judge's cache before the last step needs them.
+    """
+    tasks = sorted(steps)
+    for start in range(0, len(tasks), TASKS_AT_ONCE):
+        group = tasks[start : start + TASKS_AT_ONCE]
+        for index in range(max(steps[name] for name in group)):
+            yield from ((name, index) for name in group if index < steps[name])
 
 
 def _load(name: str, folder: Path) -> _Open:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 
 #: The choice is made by this number and nothing else; `docs/cudaeval.md` says how it was picked.
-SEED = 5
+SEED = 1
 #: One task in so many tests.
 EVERY = 3
 

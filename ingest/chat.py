@@ -58,7 +58,9 @@ def open_chat(model: str, *, timeout: float = 300.0) -> Chat:
         return _LangChain(model.removeprefix(LANGCHAIN), timeout)
     if model.endswith(".gguf"):
         return _Llama(Path(model).expanduser())
-    raise InputError(f"`{model}` names no model.", fix="Give FILE.gguf or langchain:PROVIDER/NAME, e.g. langchain:openai/gpt-5.")
+    raise InputError(
+        f"`{model}` names no model.", fix="Give FILE.gguf or langchain:PROVIDER/NAME, e.g. langchain:openai/gpt-5."
+    )
 
 
 class _Llama:
@@ -72,13 +74,17 @@ class _Llama:
         try:
             from llama_cpp import Llama
         except ImportError:
-            raise EnvironmentFault("llama-cpp-python is not installed.", fix="Install the extra: pip install 'regraph[llama]'.") from None
+            raise EnvironmentFault(
+                "llama-cpp-python is not installed.", fix="Install the extra: pip install 'regraph[llama]'."
+            ) from None
         try:
             self._model: Any = Llama(str(path), n_ctx=0, n_threads=1, verbose=False)
             if self._model.n_ctx() > _CONTEXT:
                 self._model = Llama(str(path), n_ctx=_CONTEXT, n_threads=1, verbose=False)
         except (ValueError, RuntimeError, OSError) as error:
-            raise EnvironmentFault(f"llama.cpp cannot load it: {error}.", where=str(path), fix="Give a whole GGUF file.") from None
+            raise EnvironmentFault(
+                f"llama.cpp cannot load it: {error}.", where=str(path), fix="Give a whole GGUF file."
+            ) from None
         self.name = path.name
         self._lock = threading.Lock()
 
@@ -96,7 +102,9 @@ class _Llama:
                     grammar=grammar,
                 )
             except (ValueError, RuntimeError) as error:
-                raise EnvironmentFault(f"the model refused the prompt: {error}.", where=self.name, fix="Use a model with a longer context.") from None
+                raise EnvironmentFault(
+                    f"the model refused the prompt: {error}.", where=self.name, fix="Use a model with a longer context."
+                ) from None
         choice, usage = result["choices"][0], result.get("usage", {})
         return Answer(
             choice["message"]["content"] or "",
@@ -114,11 +122,15 @@ class _LangChain:
     def __init__(self, spec: str, timeout: float) -> None:
         provider, slash, name = spec.partition("/")
         if not slash or not name:
-            raise InputError(f"`{LANGCHAIN}{spec}` names no model.", fix="Give langchain:PROVIDER/NAME, e.g. langchain:ollama/qwen3.")
+            raise InputError(
+                f"`{LANGCHAIN}{spec}` names no model.", fix="Give langchain:PROVIDER/NAME, e.g. langchain:ollama/qwen3."
+            )
         try:
             from langchain.chat_models import init_chat_model
         except ImportError:
-            raise EnvironmentFault("langchain is not installed.", fix="Install the extra: pip install 'regraph[langchain]'.") from None
+            raise EnvironmentFault(
+                "langchain is not installed.", fix="Install the extra: pip install 'regraph[langchain]'."
+            ) from None
         self.name = name
         self._settings = (name, provider, timeout)
         self._init = init_chat_model
@@ -132,13 +144,23 @@ class _LangChain:
                 name, provider, timeout = self._settings
                 try:
                     self._models[key] = self._init(
-                        name, model_provider=provider, temperature=key[0], top_p=key[1], max_tokens=key[2], timeout=timeout, max_retries=0
+                        name,
+                        model_provider=provider,
+                        temperature=key[0],
+                        top_p=key[1],
+                        max_tokens=key[2],
+                        timeout=timeout,
+                        max_retries=0,
                     )
                 except ImportError as error:
-                    raise EnvironmentFault(f"LangChain's package for `{provider}` is missing: {error}.", fix=f"pip install langchain-{provider}") from None
+                    raise EnvironmentFault(
+                        f"LangChain's package for `{provider}` is missing: {error}.",
+                        fix=f"pip install langchain-{provider}",
+                    ) from None
                 except Exception as error:
                     raise EnvironmentFault(
-                        f"LangChain cannot open `{provider}/{name}`: {_brief(error)}", fix="Set the provider's key in its environment variable."
+                        f"LangChain cannot open `{provider}/{name}`: {_brief(error)}",
+                        fix="Set the provider's key in its environment variable.",
                     ) from None
             return self._models[key]
 
@@ -151,7 +173,12 @@ class _LangChain:
         usage = getattr(message, "usage_metadata", None) or {}
         metadata = getattr(message, "response_metadata", None) or {}
         reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason") or ""
-        return Answer(_content(message), usage.get("input_tokens", 0), usage.get("output_tokens", 0), cut=reason in ("length", "max_tokens"))
+        return Answer(
+            _content(message),
+            usage.get("input_tokens", 0),
+            usage.get("output_tokens", 0),
+            cut=reason in ("length", "max_tokens"),
+        )
 
 
 def _content(message: Any) -> str:
@@ -167,9 +194,15 @@ def _trouble(error: Exception, name: str) -> EnvironmentFault:
     status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
     kind = type(error).__name__
     if status in (401, 403):
-        return EnvironmentFault(f"the key is refused: {_brief(error)}", where=name, fix="Set the provider's key in its environment variable.")
+        return EnvironmentFault(
+            f"the key is refused: {_brief(error)}",
+            where=name,
+            fix="Set the provider's key in its environment variable.",
+        )
     passing = status in (408, 409, 425, 429) or (isinstance(status, int) and status >= 500)
-    passing = passing or any(word in kind for word in ("Timeout", "Connection", "RateLimit", "JSONDecode", "Protocol", "Overloaded"))
+    passing = passing or any(
+        word in kind for word in ("Timeout", "Connection", "RateLimit", "JSONDecode", "Protocol", "Overloaded")
+    )
     if status is None and isinstance(error, (ValueError, KeyError, TypeError, AttributeError)):
         passing = True  # an answer that is no chat completion
     if passing:

@@ -67,7 +67,9 @@ class Tasks:
         return self._known[name]
 
 
-def check(draft: Draft, settings: IngestSettings, tasks: Tasks, *, task: str = "", author: str = "") -> tuple[Trajectory, KnownTask | None]:
+def check(
+    draft: Draft, settings: IngestSettings, tasks: Tasks, *, task: str = "", author: str = ""
+) -> tuple[Trajectory, KnownTask | None]:
     """The draft as a trajectory, with its task when that is known; raises :class:`Rejected`.
 
     ``task`` and ``author`` stand in where the draft names none. Function and source of a known task come from the task.
@@ -183,4 +185,3 @@ def _defined(code: str) -> list[str]:
 
 def _on_device(kind: str) -> bool:
     return "__global__" in kind or "__device__" in kind
-

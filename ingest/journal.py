@@ -33,7 +33,9 @@ class Journal:
                 self._scan(self._stream)
         except OSError as error:
             raise EnvironmentFault(
-                f"the journal cannot be written: {error.strerror}.", where=str(self.path), fix="Set the setting `cache` to a folder that is yours."
+                f"the journal cannot be written: {error.strerror}.",
+                where=str(self.path),
+                fix="Set the setting `cache` to a folder that is yours.",
             ) from None
 
     def _scan(self, stream: IO[bytes]) -> None:
@@ -61,7 +63,9 @@ class Journal:
         """Keep the verdicts; on the disk when it returns."""
         if self._stream is None or trajectory in self._offsets:
             return
-        line = json.dumps({"id": trajectory, "verdicts": [v.model_dump(mode="json", exclude_defaults=True) for v in verdicts]})
+        line = json.dumps(
+            {"id": trajectory, "verdicts": [v.model_dump(mode="json", exclude_defaults=True) for v in verdicts]}
+        )
         self._offsets[trajectory] = self._stream.seek(0, 2)
         self._stream.write(line.encode() + b"\n")
         self._stream.flush()
@@ -69,7 +73,9 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._stream is None:
             return
         self._stream.close()

@@ -50,12 +50,20 @@ def find_measured(name: str) -> Measured | None:
         return Measured(document["task_hash"], dict(_verdicts(document)))
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise InputError(
-            f"holds no measurements: {str(error).splitlines()[0]}.", where=str(beside), fix="Write it anew with `regraph eval measure`, or remove it."
+            f"holds no measurements: {str(error).splitlines()[0]}.",
+            where=str(beside),
+            fix="Write it anew with `regraph eval measure`, or remove it.",
         ) from None
 
 
 def _verdicts(document: Any) -> Iterator[tuple[str, Verdict]]:
-    evidence = Evidence.model_validate({name: document[name] for name in ("gpu", "driver", "nvcc", "flags", "host", "sizes", "date") if name in document})
+    evidence = Evidence.model_validate(
+        {
+            name: document[name]
+            for name in ("gpu", "driver", "nvcc", "flags", "host", "sizes", "date")
+            if name in document
+        }
+    )
     for step in document["steps"]:
         yield (
             step["code"],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from ingest.checks import Rejected, Tasks, check
 from ingest.journal import Journal
 from ingest.measured import find_measured
-from ingest.reading import Draft, Rejection, read
+from ingest.reading import STDIN, Draft, Rejection, read
 from ingest.rejected import Rejections, rejected_path
 from ingest.relabel import Relabeller
 from ingest.settings import IngestSettings
@@ -103,9 +103,10 @@ class Run:
         self.summary = Summary(self.level, dry_run=self.dry_run)
         self._tasks = Tasks(required=self.level in (Level.FUNCTIONAL, Level.MODELLED, Level.GPU))
         self._descriptions = {entry.name: entry.technique for entry in shipped()}
-        self._described: set[str] = set()
         self._aliases = {alias.alias: alias.technique for alias in self.store.aliases()}
-        self._known_techniques = {technique.name for technique, _, _ in self.store.techniques()} if self.dry_run else set()
+        self._known_techniques = (
+            {technique.name for technique, _, _ in self.store.techniques()} if self.dry_run else set()
+        )
         self._known_transitions = {(t.before, t.after) for t in self.store.transitions()} if self.dry_run else set()
         self._seen: set[str] = set()
 
@@ -126,6 +127,19 @@ class Run:
                 self._ingest(self._checked(drafts, rejections, name), rejections, journal)
             if rejections.count and not self.dry_run:
                 self.summary.rejected_files.append(str(path))
+        self._describe()
+        return self.summary
+
+    def drafts(self, drafts: Iterable[Draft | Rejection], rejected: Path, run: Sequence[object]) -> Summary:
+        """Ingest drafts that stand in no file: a teacher's. Rejections go to the file ``rejected``."""
+        with Rejections(rejected, write=not self.dry_run) as rejections:
+            with Journal(
+                self.cache, ("drafts", self.store.url, *run), resume=True, write=self.level is not Level.NONE
+            ) as journal:
+                self._ingest(self._checked(drafts, rejections, STDIN), rejections, journal)
+            if rejections.count:
+                self.summary.rejected_files.append(str(rejected))
+        self._describe()
         return self.summary
 
     def trajectories(self, trajectories: Iterable[Trajectory], origin: str, task: Task | None = None) -> Summary:
@@ -134,7 +148,13 @@ class Run:
         journal = Journal(self.cache, ("trajectories", origin), resume=False, write=False)
         items = (Item(origin, trajectory, task) for trajectory in self._counted(trajectories))
         self._ingest(items, rejections, journal)
+        self._describe()
         return self.summary
+
+    def task_function(self, name: str) -> str:
+        """The function of the task ``name``; "" where the task is not here."""
+        task = Tasks().find(name)
+        return task.function if task else ""
 
     def _counted(self, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
         for trajectory in trajectories:
@@ -191,7 +211,9 @@ class Run:
                 self._reject(rejections, Rejection(each.item.where, each.fault, content))
                 continue
             self.summary.measured += each.measured
-            self.summary.verdicts.update(step.verdict.verdict.value for step in each.trajectory.steps if step.verdict is not None)
+            self.summary.verdicts.update(
+                step.verdict.verdict.value for step in each.trajectory.steps if step.verdict is not None
+            )
             yield each.trajectory
 
     def _merge(self, batch: Sequence[Trajectory]) -> None:
@@ -210,8 +232,6 @@ class Run:
             self.summary.new_transitions += report.new_transitions
         self.summary.techniques.update(after for walk in walks for _, after in walk)
         self.summary.transitions.update(pair for walk in walks for pair in walk)
-        if not self.dry_run:
-            self._describe()
 
     def _note(self, aliases: Sequence[Alias]) -> None:
         for alias in aliases:
@@ -235,8 +255,9 @@ class Run:
             self.summary.new_transitions += len(new)
 
     def _describe(self) -> None:
-        """Give the shipped techniques that the batch reached their descriptions."""
-        reached = (self.summary.techniques & self._descriptions.keys()) - self._described
-        if reached:
-            self.store.put_techniques([self._descriptions[name] for name in sorted(reached)])
-            self._described |= reached
+        """Give the shipped techniques that the graph has reached their descriptions; also those of a run that was killed."""
+        if self.dry_run:
+            return
+        bare = [t.name for t, _, _ in self.store.techniques() if t.name in self._descriptions and not t.shipped]
+        if bare:
+            self.store.put_techniques([self._descriptions[name] for name in bare])

@@ -46,12 +46,18 @@ class Rejections:
             self._stream.write(json.dumps(document, default=str) + "\n")
             self._stream.flush()
         except OSError as error:
-            raise InputError(f"rejections cannot be written: {error.strerror}.", where=str(self.path), fix="Make the folder writable.") from None
+            raise InputError(
+                f"rejections cannot be written: {error.strerror}.",
+                where=str(self.path),
+                fix="Make the folder writable.",
+            ) from None
 
     def __enter__(self) -> Rejections:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._stream is not None:
             self._stream.close()
         elif self._write and kind is None:

@@ -43,7 +43,9 @@ def shipped() -> tuple[Shipped, ...]:
     for row in table["technique"]:
         name = row["name"]
         if normalise(name) != name:
-            raise InternalFault(f"`{name}` is not in normal form.", where="techniques.toml", fix=f"Write `{normalise(name)}`.")
+            raise InternalFault(
+                f"`{name}` is not in normal form.", where="techniques.toml", fix=f"Write `{normalise(name)}`."
+            )
         synonyms = tuple(dict.fromkeys(s for raw in row["synonyms"] if (s := normalise(raw)) != name))
         for each in (name, *synonyms):
             if each in owner:

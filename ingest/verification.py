@@ -85,7 +85,10 @@ class Verifier:
             return _UnderWay(item, [*journalled, *known[len(journalled) :]], [None] * len(steps), True)
         futures: list[Future[Verdict] | None] = [None] * len(steps)
         if self._judge is not None and self._level is not Level.NONE:
-            futures = [None if old else self._judge.submit(item.task, step.code, self._level) for step, old in zip(steps, known, strict=True)]
+            futures = [
+                None if old else self._judge.submit(item.task, step.code, self._level)
+                for step, old in zip(steps, known, strict=True)
+            ]
         return _UnderWay(item, known, futures, False)
 
     def _finish(self, work: _UnderWay) -> Verified:
@@ -117,13 +120,17 @@ class Verifier:
         if verdict.verdict is not VerdictKind.UNSUPPORTED or self._judge is None:
             return verdict
         compiled = self._judge.submit(item.task, step.code, Level.COMPILE).result()
-        return compiled.model_copy(update={"reason": compiled.reason or f"compiled only; {verdict.level} cannot run it: {verdict.reason}"})
+        return compiled.model_copy(
+            update={"reason": compiled.reason or f"compiled only; {verdict.level} cannot run it: {verdict.reason}"}
+        )
 
     def _faulty(self, work: _UnderWay, reason: str) -> Verified:
         for future in work.futures:
             if future is not None:
                 future.cancel()
-        return Verified(work.item, work.item.trajectory, fault=f"the judge failed, which says nothing of the code: {reason}")
+        return Verified(
+            work.item, work.item.trajectory, fault=f"the judge failed, which says nothing of the code: {reason}"
+        )
 
 
 def _present(step: Step) -> Verdict:

@@ -47,7 +47,8 @@ class SearchSettings(Section):
         2.0, ge=0, description="c of the selection bound; in units of `scale` (paper: 1 raw; ours: 2 sigma)"
     )
     scale: Literal["sigma", "raw"] = Field(
-        "sigma", description="unit of c and lambda: the standard deviation of this search's returns, or 1 (ours; paper: raw)"
+        "sigma",
+        description="unit of c and lambda: the standard deviation of this search's returns, or 1 (ours; paper: raw)",
     )
     sigma_floor: float = Field(0.5, gt=0, description="the least sigma (ours)")
     prior: Literal["gain", "count", "none"] = Field(
@@ -60,10 +61,14 @@ class SearchSettings(Section):
         "mean", description="Q from returns: mean (paper), the best one, or over the edges below as well (ours)"
     )
     visit_penalty: float = Field(
-        0.5, ge=0, description="lambda of the rollout policy Q - lambda N, in units of `scale` (paper: 1 raw; ours: 0.5 sigma)"
+        0.5,
+        ge=0,
+        description="lambda of the rollout policy Q - lambda N, in units of `scale` (paper: 1 raw; ours: 0.5 sigma)",
     )
     epsilon: float = Field(0.1, ge=0, le=1, description="share of random steps in a rollout (paper: epsilon, 0.1 ours)")
-    edge_repeats: int = Field(1, ge=0, description="times that a rollout may walk one edge; 0: no limit (ours; paper: 0)")
+    edge_repeats: int = Field(
+        1, ge=0, description="times that a rollout may walk one edge; 0: no limit (ours; paper: 0)"
+    )
     node_repeats: int = Field(
         2, ge=0, description="times that a rollout may stand at one node; 0: no limit (ours; paper: 0)"
     )
@@ -71,9 +76,12 @@ class SearchSettings(Section):
         "technique", description="a state is a technique (paper), or a technique and the set of those applied (ours)"
     )
     refusals: int = Field(2, ge=1, description="answers `suitable: no` after which an edge is masked (ours)")
-    attempts_at_node: int = Field(5, ge=1, description="refused answers in a row at one node of a rollout (paper: at most 5)")
+    attempts_at_node: int = Field(
+        5, ge=1, description="refused answers in a row at one node of a rollout (paper: at most 5)"
+    )
     example: Literal["nearest", "first"] = Field(
-        "nearest", description="example of an edge: the one whose code before is most like ours (ours), or the first (paper)"
+        "nearest",
+        description="example of an edge: the one whose code before is most like ours (ours), or the first (paper)",
     )
     reward_scale: Literal["paper", "log2"] = Field(
         "paper", description="reward of a faster kernel: its speedup (paper), or the speedup's log2 (ours)"
@@ -86,19 +94,33 @@ class SearchSettings(Section):
     )
     retime: int = Field(3, ge=1, description="candidates timed again at the end (ours)")
     fsr_candidates: int = Field(5, ge=1, description="N of FSR: candidates a round (arXiv 2506.09092 gives none; ours)")
-    fsr_rounds: int = Field(5, ge=1, description="D of FSR: rounds before it starts afresh (arXiv 2506.09092 gives none; ours)")
-    overlap: int = Field(2, ge=1, le=64, description="rollouts that one runner interleaves, so that judging and writing overlap (ours)")
-    lease: float = Field(60.0, gt=0, description="seconds without a heartbeat after which a runner's rollouts are taken back (ours)")
+    fsr_rounds: int = Field(
+        5, ge=1, description="D of FSR: rounds before it starts afresh (arXiv 2506.09092 gives none; ours)"
+    )
+    overlap: int = Field(
+        2, ge=1, le=64, description="rollouts that one runner interleaves, so that judging and writing overlap (ours)"
+    )
+    lease: float = Field(
+        60.0, gt=0, description="seconds without a heartbeat after which a runner's rollouts are taken back (ours)"
+    )
     temperature: float = Field(0.7, ge=0, le=2, description="sampling temperature (paper: 0.7 for its teacher)")
     top_p: float = Field(0.9, gt=0, le=1, description="nucleus of the sampling (paper: 0.9 for its teacher)")
     max_tokens: int = Field(2048, ge=16, description="tokens of one answer (ours)")
-    answer_limit: int = Field(200_000, ge=1_000, description="characters of an answer that are read; a longer one is truncated (ours)")
-    context: int = Field(0, ge=0, description="tokens of context; 0: as many as the model was trained for, at most 16384 (ours)")
+    answer_limit: int = Field(
+        200_000, ge=1_000, description="characters of an answer that are read; a longer one is truncated (ours)"
+    )
+    context: int = Field(
+        0, ge=0, description="tokens of context; 0: as many as the model was trained for, at most 16384 (ours)"
+    )
     threads: int = Field(0, ge=0, description="threads of llama.cpp; 0: the number of cores (ours)")
-    gpu_layers: int = Field(-1, ge=-1, description="layers of the model on the GPU where llama.cpp was built for one; -1: all (ours)")
+    gpu_layers: int = Field(
+        -1, ge=-1, description="layers of the model on the GPU where llama.cpp was built for one; -1: all (ours)"
+    )
     generator_seconds: float = Field(300.0, gt=0, description="deadline of one answer (ours)")
     retries: int = Field(2, ge=0, description="further tries of a generator or judge that failed (ours)")
-    failures: int = Field(5, ge=1, description="failed calls in a row after which the search stops with its state kept (ours)")
+    failures: int = Field(
+        5, ge=1, description="failed calls in a row after which the search stops with its state kept (ours)"
+    )
 
     @model_validator(mode="before")
     @classmethod

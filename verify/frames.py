@@ -16,6 +16,7 @@ from verify.execution import Call
 from verify.task import Task
 
 _ALIGNMENT = 256
+_KINDS = {"input": "read", "inout": "write", "output": "poison"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def write_calls(task: Task, calls: Sequence[Call], index: Path, arrays: Path, *,
                         continue
                     values = np.ascontiguousarray(widen(argument, parameter.dtype) if widened else argument)
                     _write_at(stream, offset, values)
-                    lines.append(f"{'write' if parameter.writable else 'read'} {offset} {values.nbytes}")
+                    lines.append(f"{_KINDS[parameter.kind]} {offset} {values.nbytes}")
                     places.append((offset, values.shape, values.dtype))
                     offset += -(-values.nbytes // _ALIGNMENT) * _ALIGNMENT
                 layout.append(tuple(places))

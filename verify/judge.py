@@ -27,6 +27,7 @@ from verify.toolchain import Toolkit, find_toolkit
 
 if TYPE_CHECKING:
     from verify.gpu import Gpu
+    from verify.measure import Bench
 
 _ORDER = (Level.COMPILE, Level.FUNCTIONAL, Level.MODELLED, Level.GPU)
 
@@ -52,6 +53,8 @@ class Judge:
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Verdict]] = {}
         self._gpu: Gpu | None = None
+        self._bench_lock = threading.Lock()
+        self._known_bench: Bench | None = None
 
     def __enter__(self) -> Judge:
         return self
@@ -134,7 +137,7 @@ class Judge:
             kind = compiled.verdict or VerdictKind.PASSED
             return Verdict(verdict=kind, reason=compiled.reason, level=Level.COMPILE, log=compiled.log, evidence=self._evidence())
         if level is Level.GPU:
-            return self._on_gpu(task, source, compiled, baseline)
+            return self._on_gpu(task, compiled, baseline)
         verdict = self._functional(task, source)
         if level is Level.MODELLED and verdict.passed:
             verdict = self._modelled(task, source, verdict)
@@ -184,10 +187,23 @@ class Judge:
             self._gpu = find_gpu(self.settings.gpu)
         return self._gpu
 
-    def _on_gpu(self, task: Task, source: str, compiled: Compiled, baseline: str | None) -> Verdict:
-        from verify.gpu import judge_on_gpu
+    def _on_gpu(self, task: Task, compiled: Compiled, baseline: str | None) -> Verdict:
+        from verify.measure import verdict_on_gpu
+        from verify.quarantine import verify_again
 
-        return judge_on_gpu(self, task, source, compiled, baseline)
+        bench = self._bench()
+        return verdict_on_gpu(bench, task, compiled, baseline, self._evidence(), lambda: verify_again(bench, task, compiled))
+
+    def _bench(self) -> Bench:
+        from verify.gpu import build_runner, measure_peaks
+        from verify.measure import Bench
+
+        with self._bench_lock:
+            if self._known_bench is None:
+                runner = build_runner(self.gpu, self.toolkit, self.settings, self._folder)
+                peaks = measure_peaks(self.gpu, runner, self._folder)
+                self._known_bench = Bench(self.gpu, runner, peaks, self.references, self.compiler, self.settings, self._folder)
+        return self._known_bench
 
     def _evidence(self, sizes: tuple[dict[str, int], ...] = ()) -> Evidence:
         return Evidence(
@@ -206,7 +222,7 @@ def best_level(settings: VerifySettings) -> Level:
     if available():
         return Level.COMPILE
     try:
-        import verify.model  # noqa: F401
+        from verify.model import model  # noqa: F401
     except ImportError:
         return Level.FUNCTIONAL
     return Level.MODELLED

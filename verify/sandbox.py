@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class Finished:
     stderr: bytes
     timed_out: bool
     seconds: float
-    killed_by: str  #: a signal's name, ``deadline``, ``memory`` or ``processes``; empty when it ended by itself
+    killed_by: str  #: a signal's name, ``deadline``, ``memory``, ``processes`` or ``cancelled``; empty when it ended by itself
 
     @property
     def ok(self) -> bool:
@@ -75,15 +76,18 @@ def run(
     gpu: bool = False,
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
+    channels: Sequence[int] = (),
+    cancel: threading.Event | None = None,
 ) -> Finished:
     """Run ``argv`` confined, in ``folder``: its working directory and the only place that it can write.
 
     ``readable`` are the paths it may read besides the system's. ``gpu`` lets it open the GPU's devices. The environment is
-    empty but for PATH, HOME, TMPDIR and ``env``. Every process it started is gone when this returns.
+    empty but for PATH, HOME, TMPDIR and ``env``. ``channels`` are descriptors that it inherits under their own numbers. Setting
+    ``cancel`` kills it. Every process it started is gone when this returns.
 
     Raises :class:`InternalFault` when the sandbox itself cannot be set up; how the program ended is never an exception.
     """
-    return _run(argv, folder, limits, readable, gpu, stdin, env or {}, defences())
+    return _run(argv, folder, limits, readable, gpu, stdin, env or {}, defences(), channels, cancel)
 
 
 @lru_cache(maxsize=1)
@@ -136,6 +140,8 @@ def _run(
     stdin: bytes,
     env: Mapping[str, str],
     using: Defences,
+    channels: Sequence[int] = (),
+    cancel: threading.Event | None = None,
 ) -> Finished:
     folder = folder.resolve()
     outlet, inlet = os.pipe()
@@ -163,7 +169,7 @@ def _run(
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=(inlet,),
+                pass_fds=(inlet, *channels),
                 start_new_session=True,
                 env={},
             )
@@ -173,7 +179,7 @@ def _run(
         finally:
             os.close(inlet)
     try:
-        stdout, stderr, killed_by = _watch(process, limits, started)
+        stdout, stderr, killed_by = _watch(process, limits, started, cancel)
         with os.fdopen(outlet, "rb") as pipe:
             status = pipe.read().decode(errors="replace").splitlines()
     except BaseException:
@@ -201,7 +207,7 @@ def _gpu_devices() -> list[str]:
     return [str(path) for pattern in ("nvidia*", "dxg", "nvhost*", "nvmap") for path in Path("/dev").glob(pattern)]
 
 
-def _watch(process: subprocess.Popen[bytes], limits: Limits, started: float) -> tuple[bytes, bytes, str]:
+def _watch(process: subprocess.Popen[bytes], limits: Limits, started: float, cancel: threading.Event | None) -> tuple[bytes, bytes, str]:
     """Read the output up to its cap and enforce deadline, memory and processes; returns why it was killed, if it was."""
     kept: dict[IO[bytes], bytearray] = {}
     killed_by = ""
@@ -230,7 +236,7 @@ def _watch(process: subprocess.Popen[bytes], limits: Limits, started: float) -> 
                 time.sleep(0.002)
             if not killed_by and process.returncode is None and now - looked >= _POLL:
                 looked = now
-                killed_by = _exceeded(process.pid, limits, now - started)
+                killed_by = "cancelled" if cancel is not None and cancel.is_set() else _exceeded(process.pid, limits, now - started)
                 if killed_by:
                     _kill(process.pid)
     streams = list(kept.values())

@@ -28,7 +28,9 @@ def read_answer(text: str, where: str) -> Draft | Rejection:
         steps = next((value[name] for name in _WRAPPERS if isinstance(value.get(name), list)), None)
         if steps is None and {"method", "code"} <= value.keys():
             steps = [value]
-        fields: dict[str, Any] = {name: value[name] for name in ("task", "author", "function", "source") if name in value}
+        fields: dict[str, Any] = {
+            name: value[name] for name in ("task", "author", "function", "source") if name in value
+        }
     else:
         steps, fields = value, {}
     if not isinstance(steps, list) or not any(isinstance(step, dict) for step in steps):
@@ -50,9 +52,10 @@ def loads(text: str) -> tuple[Any, tuple[str, ...]]:
     except (ValueError, RecursionError):
         pass
     try:
-        value, log = json_repair.loads(text, logging=True, skip_json_loads=True)
+        repaired: Any = json_repair.loads(text, logging=True, skip_json_loads=True)
     except (ValueError, RecursionError):
         return None, ()
+    value, log = repaired if isinstance(repaired, tuple) else (repaired, [])
     actions = list(dict.fromkeys(str(entry.get("text", entry)) for entry in log if isinstance(entry, dict)))
     if len(actions) > _ACTIONS_SHOWN:
         actions = [*actions[:_ACTIONS_SHOWN], f"{len(actions) - _ACTIONS_SHOWN} more repairs"]

@@ -48,7 +48,11 @@ def _read(source: Source, line_limit: int, document_limit: int, file_format: str
         return
     value, _ = loads(text)
     if not is_graph(value):
-        raise InputError('holds no graph `{"node": […], "edge": […]}`.', where=source.name, fix="Leave --format out to have it recognised.")
+        raise InputError(
+            'holds no graph `{"node": […], "edge": […]}`.',
+            where=source.name,
+            fix="Leave --format out to have it recognised.",
+        )
     yield from read_graph(value, source.name)
 
 
@@ -78,7 +82,7 @@ def _detect(source: Source) -> str:
 def _document(text: str, where: str) -> Iterator[Draft | Rejection]:
     """One document: a model's answer, a pretty-printed trajectory, or a JSON list of trajectories."""
     value, repairs = loads(text) if text.lstrip()[:1] in ("[", "{") else (None, ())
-    if is_graph(value):
+    if isinstance(value, dict) and is_graph(value):
         yield from read_graph(value, where)
     elif isinstance(value, list) and value and all(isinstance(each, dict) and "steps" in each for each in value):
         for i, each in enumerate(value, 1):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from regraph_db.errors import InputError
 
@@ -41,9 +41,13 @@ class Source:
     """An open input. ``consumed`` bytes of the ``size`` it had when it was opened (``None``: unknown) have been read."""
 
     name: str
-    stream: io.BufferedReader
+    stream: IO[bytes]
     raw: IO[bytes]
     size: int | None
+
+    @property
+    def _peekable(self) -> io.BufferedReader:
+        return cast(io.BufferedReader, self.stream)
 
     @property
     def consumed(self) -> int:
@@ -56,7 +60,7 @@ class Source:
     def head(self) -> bytes:
         """The first bytes, left unread."""
         with _failures(self.name):
-            return self.stream.peek(HEAD)[:HEAD]
+            return self._peekable.peek(HEAD)[:HEAD]
 
     def text(self, limit: int) -> str:
         """The whole input as text. Raises :class:`InputError` above ``limit`` bytes or for a wrong encoding."""
@@ -71,7 +75,9 @@ class Source:
         try:
             return raw.removeprefix(_BOM).decode()
         except UnicodeDecodeError as error:
-            raise InputError(f"is not UTF-8 at byte {error.start:,}.", where=self.name, fix="Save it as UTF-8.") from None
+            raise InputError(
+                f"is not UTF-8 at byte {error.start:,}.", where=self.name, fix="Save it as UTF-8."
+            ) from None
 
     def lines(self, limit: int) -> Iterator[Line]:
         """Every line that is not blank. A line above ``limit`` bytes is passed over without being held."""
@@ -113,7 +119,11 @@ class Source:
             grown = os.fstat(self.raw.fileno()).st_size != self.size
         except OSError:
             return ""
-        return "the file is still being written and this line is not whole; run again with --resume when it is" if grown else ""
+        return (
+            "the file is still being written and this line is not whole; run again with --resume when it is"
+            if grown
+            else ""
+        )
 
 
 @contextmanager
@@ -129,7 +139,9 @@ def open_source(name: str) -> Iterator[Source]:
     try:
         raw = Path(name).open("rb")  # noqa: SIM115  (closed below)
     except IsADirectoryError:
-        raise InputError("is a folder.", where=name, fix=f"Name the files in it, e.g. `{name.rstrip('/')}/*.jsonl`.") from None
+        raise InputError(
+            "is a folder.", where=name, fix=f"Name the files in it, e.g. `{name.rstrip('/')}/*.jsonl`."
+        ) from None
     except FileNotFoundError:
         raise InputError("no such file.", where=name) from None
     except (OSError, ValueError) as error:
@@ -144,17 +156,17 @@ def open_source(name: str) -> Iterator[Source]:
 
 def _source(name: str, raw: IO[bytes], size: int | None) -> Source:
     bounded = io.BufferedReader(_Bounded(raw, size), HEAD)
-    if bounded.peek(2)[:2] == _GZIP:
-        stream = io.BufferedReader(gzip.GzipFile(fileobj=bounded), HEAD)  # type: ignore[arg-type]
-    else:
-        stream = bounded
-    source = Source(name, stream, raw, size)
+    zipped = bounded.peek(2)[:2] == _GZIP
+    stream = io.BufferedReader(gzip.GzipFile(fileobj=bounded), HEAD) if zipped else bounded
+    source = Source(name, cast(IO[bytes], stream), raw, size)
     head = source.head()
     wide = next((encoding for mark, encoding in _WIDE.items() if head.startswith(mark)), None)
     if wide:
         raise InputError(f"is {wide}.", where=name, fix="Save it as UTF-8.")
     if b"\x00" in head:
-        raise InputError("is binary data and no text.", where=name, fix="A trajectory file holds one JSON object a line.")
+        raise InputError(
+            "is binary data and no text.", where=name, fix="A trajectory file holds one JSON object a line."
+        )
     return source
 
 

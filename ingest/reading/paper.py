@@ -63,7 +63,9 @@ def read_graph(graph: Mapping[str, Any], where: str) -> Iterator[Draft | Rejecti
         for chain in whole:
             source = chain[0].get("before", "")
             steps = [_step(link, names) for link in chain]
-            yield Draft(f"{where}, kernel {kernel}", {"function": kernel, "source": source, "steps": steps}, strict=False)
+            yield Draft(
+                f"{where}, kernel {kernel}", {"function": kernel, "source": source, "steps": steps}, strict=False
+            )
 
 
 def _links(edges: Sequence[Mapping[str, Any]], names: Mapping[int, str]) -> dict[str, list[dict[str, Any]]]:
@@ -107,4 +109,9 @@ def _chains(examples: list[dict[str, Any]], root: int) -> list[list[dict[str, An
 
 
 def _step(link: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
-    return {"think": link.get("think", ""), "method": names[link["tgt"]], "detail": link.get("detail", ""), "code": link["after"]}
+    return {
+        "think": link.get("think", ""),
+        "method": names[link["tgt"]],
+        "detail": link.get("detail", ""),
+        "code": link["after"],
+    }

@@ -27,7 +27,13 @@ class ModelChooser:
         """The candidate that ``phrase`` means, ``""`` for none of them, ``None`` when the answer cannot be used."""
         listed = "\n".join(f"{i}. {name}{self._about(name)}" for i, name in enumerate(candidates, 1))
         grammar = "root ::= " + " | ".join(f'"{i}"' for i in [*range(len(candidates), 0, -1), "new"])
-        question = Question(self._prompt.substitute(phrase=phrase, candidates=listed), temperature=0.0, top_p=1.0, max_tokens=_TOKENS, grammar=grammar)
+        question = Question(
+            self._prompt.substitute(phrase=phrase, candidates=listed),
+            temperature=0.0,
+            top_p=1.0,
+            max_tokens=_TOKENS,
+            grammar=grammar,
+        )
         match = _ANSWER.match(self._chat.ask(question).text)
         if match is None:
             return None

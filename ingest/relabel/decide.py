@@ -89,7 +89,9 @@ class Relabeller:
 
     def _ask(self, phrase: str, candidates: Sequence[Candidate]) -> Alias:
         """Between the thresholds: the model's word, or new and to be reviewed."""
-        doubtful = Alias(alias=phrase, technique=phrase, author="new", score=candidates[0].score, decided_at=now(), review=True)
+        doubtful = Alias(
+            alias=phrase, technique=phrase, author="new", score=candidates[0].score, decided_at=now(), review=True
+        )
         if self._chooser is None:
             return doubtful
         offered = {each.technique: each.score for each in candidates[: self._settings.candidates]}
@@ -97,4 +99,10 @@ class Relabeller:
         if chosen is None or (chosen and chosen not in offered):
             return doubtful
         score = offered[chosen] if chosen else candidates[0].score
-        return Alias(alias=phrase, technique=chosen or phrase, author=f"model:{self._chooser.name}", score=score, decided_at=now())
+        return Alias(
+            alias=phrase,
+            technique=chosen or phrase,
+            author=f"model:{self._chooser.name}",
+            score=score,
+            decided_at=now(),
+        )

@@ -23,8 +23,53 @@ _PARENTHESES = re.compile(r"[(\[][^)\]]*[)\]]")
 _WORD = re.compile(r"[a-z][a-z0-9.]*[a-z0-9]|\d+d\b|\d+\.5d\b|\d+(?=\sbit)|[a-z]")
 _ENDINGS = tuple(
     sorted(
-        "izations ization ational ations ation izers izing ising ized ised izes ises izer ize ise encies ences ence ancy ance "
-        "ings ing ions ion ables able ants ant ents ent ments ment ers er ors or ed es ly al ive ity e s y".split(),
+        [
+            "izations",
+            "ization",
+            "ational",
+            "ations",
+            "ation",
+            "izers",
+            "izing",
+            "ising",
+            "ized",
+            "ised",
+            "izes",
+            "ises",
+            "izer",
+            "ize",
+            "ise",
+            "encies",
+            "ences",
+            "ence",
+            "ancy",
+            "ance",
+            "ings",
+            "ing",
+            "ions",
+            "ion",
+            "ables",
+            "able",
+            "ants",
+            "ant",
+            "ents",
+            "ent",
+            "ments",
+            "ment",
+            "ers",
+            "er",
+            "ors",
+            "or",
+            "ed",
+            "es",
+            "ly",
+            "al",
+            "ive",
+            "ity",
+            "e",
+            "s",
+            "y",
+        ],
         key=len,
         reverse=True,
     )
@@ -33,6 +78,9 @@ _ENDINGS = tuple(
 _STEM = 3
 #: Strengths, beside a stem's 1, of a pair of stems, of four letters, and of a word in parentheses.
 _PAIR, _LETTERS, _ASIDE = 0.35, 0.12, 0.35
+#: The strength of what stands behind one of these words: "warp per row *for coalesced access*" is first of all warp per row.
+_BEHIND = 0.5
+_HINGE = re.compile(r"\s(?:with|for|by|and|via|using|instead of|against|plus|over|to|of)\s|[:,;]\s")
 #: The weight of a word that no name of the table holds, as a share of the largest: it may only qualify, or name something new.
 _UNKNOWN = 1.2
 
@@ -75,15 +123,25 @@ def stems(phrase: str) -> list[str]:
 def features(phrase: str) -> dict[str, float]:
     """What a name is made of, by strength before the weights: stems, pairs of stems, and letters of each stem.
 
-    What stands in parentheses counts less, unless nothing else is there.
+    What stands behind a preposition or in parentheses counts less, unless nothing else is there.
     """
     text = phrase.casefold()
     outside = normalise(_PARENTHESES.sub(" ", text))
     result: dict[str, float] = {}
-    main = stems(outside)
+    parts = _HINGE.split(outside, maxsplit=1)
+    main = stems(parts[0])
     _count(result, main, 1.0)
+    if len(parts) > 1:
+        behind = [each for each in stems(parts[1]) if each not in main]
+        _count(result, behind, _BEHIND if main else 1.0)
+        main += behind
     if main:
-        inside = [each for aside in _PARENTHESES.findall(text) for each in stems(normalise(aside.strip("()[]"))) if each not in main]
+        inside = [
+            each
+            for aside in _PARENTHESES.findall(text)
+            for each in stems(normalise(aside.strip("()[]")))
+            if each not in main
+        ]
         _count(result, inside, _ASIDE)
     else:
         _count(result, stems(normalise(text)), 1.0)
@@ -146,5 +204,3 @@ class Embedding:
             square += value * value
         if square:
             vector /= math.sqrt(square)
-
-

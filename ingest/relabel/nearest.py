@@ -50,7 +50,8 @@ class Nearest:
         texts = [_text(phrase) for phrase in phrases]
         similar = process.cdist(texts, self._texts, scorer=fuzz.token_sort_ratio, dtype=np.float32) / np.float32(100)
         scores = _COSINE * cosine + _TEXT * similar
-        scores[np.ix_([" " in text for text in texts], self._one_word)] *= _ONE_WORD
+        longer = np.array([" " in each for each in texts])
+        scores[np.ix_(longer, self._one_word)] *= _ONE_WORD
         scores = np.maximum.reduceat(scores, self._starts, axis=1)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :limit]
         return [

@@ -153,7 +153,8 @@ def put_aliases(connection: sqlite3.Connection, aliases: Sequence[Alias], *, rep
     if not chosen:
         return
     connection.executemany(
-        "INSERT OR REPLACE INTO aliases VALUES (?, ?, '', ?, ?)",
+        """INSERT INTO aliases VALUES (?, ?, '', ?, ?) ON CONFLICT (alias) DO UPDATE SET
+        technique = excluded.technique, review = excluded.review, record = excluded.record""",
         [(a.alias, a.technique, a.review, a.model_dump_json()) for a in chosen.values()],
     )
     follow(connection, old, new)

@@ -12,6 +12,8 @@ from search.settings import SearchSettings
 
 #: The reward of a candidate that does not compile, or is wrong.
 FAILED = -1.0
+#: The least reward of correct code, however slow.
+SLOWEST = -1.0 + 1e-9
 
 
 def reward(speedup: float | None, settings: SearchSettings, *, guide: float = 0.0) -> float:
@@ -23,7 +25,7 @@ def reward(speedup: float | None, settings: SearchSettings, *, guide: float = 0.
     if speedup is None:
         return 1.0 + max(0.0, guide)
     if speedup < 1.0:
-        return speedup - 1.0
+        return max(speedup - 1.0, SLOWEST)
     return math.log2(speedup) if settings.reward_scale == "log2" else speedup
 
 

@@ -111,7 +111,9 @@ def walk(
     return _written(tree, selection, settings, trace)
 
 
-def _step(tree: Tree, edge: Edge, settings: SearchSettings, trace: _Trace, calls: int) -> Generator[Step, Judged, Judged]:
+def _step(
+    tree: Tree, edge: Edge, settings: SearchSettings, trace: _Trace, calls: int
+) -> Generator[Step, Judged, Judged]:
     before, after = _technique(tree, trace, edge.source), _technique(tree, trace, edge.target)
     judged = yield Step(edge.source, edge.target, before, after)
     trace.calls += 1
@@ -179,7 +181,8 @@ def _out_edges(tree: Tree, place: str, knowledge: Knowledge, settings: SearchSet
         if state.id not in tree.nodes:
             trace.states.setdefault(state.id, state)
     return [
-        tree.edges.get((edge.source, edge.target)) or Edge(edge.source, edge.target, edge.prior) for edge in expansion.edges
+        tree.edges.get((edge.source, edge.target)) or Edge(edge.source, edge.target, edge.prior)
+        for edge in expansion.edges
     ]
 
 
@@ -187,7 +190,9 @@ def _written(tree: Tree, selection: Selection, settings: SearchSettings, trace: 
     passed_by = selection.path[:-1] if selection.generate else selection.path
     known = [reward(tree.nodes[target].best_speedup, settings) for _, target in passed_by]
     above, below = edge_returns(known, [value for _, value, _ in trace.steps], settings)
-    returns = [EdgeReturn(source=s, target=t, value=v) for (s, t), v in zip(passed_by, above, strict=True) if v is not None]
+    returns = [
+        EdgeReturn(source=s, target=t, value=v) for (s, t), v in zip(passed_by, above, strict=True) if v is not None
+    ]
     for ((source, target), _, refused), value in zip(trace.steps, below, strict=True):
         if value is not None or refused:
             returns.append(EdgeReturn(source=source, target=target, value=value, refusals=refused))
@@ -203,5 +208,3 @@ def _written(tree: Tree, selection: Selection, settings: SearchSettings, trace: 
         returned_at_nodes=at_nodes,
         calls=trace.calls,
     )
-
-

@@ -1,135 +1,140 @@
-"""A GGUF model in this process through llama.cpp: the model's own chat template, a grammar that holds the answer's form.
-
-One ``Llama`` object used by two threads at once crashes, so each call takes the object's lock; the prefix cache is
-llama.cpp's own and needs no care.
-"""
+"""llama.cpp in this process: the model's own chat template, a grammar, the prefix cache."""
 
 from __future__ import annotations
 
-import hashlib
+import os
+import threading
 import time
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
-from regraph_db.errors import EnvironmentFault, InputError
-from search.generators.interface import Completion, Generator, Sampling
+from regraph_db.errors import EnvironmentFault
+from search.generators.generator import Answer, Generator, GeneratorFault, Prompt, Sampling
+from search.generators.gguf import check_gguf, identity
+from search.settings import SearchSettings
 
-#: `suitable: no`, or `suitable: yes` and one fenced block of lines that are no fence.
-GRAMMAR = r"""
-root  ::= "suitable: " ("no" "\n"? | "yes\n" block)
-block ::= "```cuda\n" line+ "```" "\n"?
-line  ::= [^`\n] [^\n]* "\n" | "\n"
-"""
-#: The same behind free text.
-PLAN_GRAMMAR = r"""
-root  ::= plan* "suitable: " ("no" "\n"? | "yes\n" block)
-plan  ::= [^`s\n] [^\n]* "\n" | "\n"
-block ::= "```cuda\n" line+ "```" "\n"?
-line  ::= [^`\n] [^\n]* "\n" | "\n"
-"""
-_MAGIC = b"GGUF"
-#: A context larger than this costs memory and brings nothing for single kernels.
+#: Tokens of context taken by default, however long the model was trained for: memory grows with them.
 LARGEST_CONTEXT = 16384
+#: Tokens that an answer needs at least; a prompt that leaves fewer does not fit.
+LEAST_ANSWER = 64
+#: A prompt may take this share of the context before its example is shortened.
+PROMPT_SHARE = 0.7
 
 
-class LlamaCppGenerator(Generator):
-    """A model file hosted in this process."""
+class LlamaCpp(Generator):
+    """One loaded GGUF. The object of llama.cpp crashes when two threads use it, so one lock guards it; the prefix that two
+    prompts in a row share is not computed again."""
 
-    def __init__(self, path: str, *, threads: int | None = None) -> None:
-        file = Path(path).expanduser()
-        _check_file(file)
+    def __init__(self, model: Any, name: str) -> None:
+        self.name = name
+        self._model = model
+        self._lock = threading.Lock()
+        self._grammars: dict[str, Any] = {}
+        self._template = _template(model)
+        self.context = int(model.n_ctx())
+
+    @classmethod
+    def open(cls, path: Path, settings: SearchSettings) -> LlamaCpp:
+        """Load a model file. Raises :class:`EnvironmentFault` when it is missing, broken, or llama-cpp-python is."""
+        trained = check_gguf(path)
         try:
-            from llama_cpp import Llama, LlamaGrammar, llama_supports_gpu_offload
+            from llama_cpp import Llama
         except ImportError:
             raise EnvironmentFault("llama-cpp-python is not installed.", fix="pip install 'regraph[llama]'") from None
+        context = settings.context or min(trained or 4096, LARGEST_CONTEXT)
+        options = {
+            "n_threads": settings.threads or os.cpu_count() or 1,
+            "n_gpu_layers": settings.gpu_layers,
+            "verbose": False,
+        }
         try:
-            self._llama: Any = Llama(
-                str(file),
-                n_ctx=0,
-                n_threads=threads or 1,
-                n_gpu_layers=-1 if llama_supports_gpu_offload() else 0,
-                verbose=False,
-                seed=0,
-            )
-            if self._llama.n_ctx() > LARGEST_CONTEXT:
-                self._llama.close()
-                self._llama = Llama(
-                    str(file), n_ctx=LARGEST_CONTEXT, n_threads=threads or 1, n_gpu_layers=-1 if llama_supports_gpu_offload() else 0, verbose=False, seed=0
-                )  # fmt: skip
-        except (ValueError, RuntimeError) as error:
-            raise InputError(
-                f"llama.cpp cannot load this model ({error}).",
-                where=str(file),
-                fix="Fetch the file again, or try another.",
-            ) from None
-        self._grammar = LlamaGrammar.from_string(GRAMMAR, verbose=False)
-        self._plan_grammar = LlamaGrammar.from_string(PLAN_GRAMMAR, verbose=False)
-        self._lock = Lock()
-        self.name = f"{file.name}@{_digest(file)}"
+            model = Llama(str(path), n_ctx=context, n_batch=min(512, context), **options)
+        except (ValueError, RuntimeError, AssertionError, OSError) as error:
+            raise EnvironmentFault(f"llama.cpp cannot load the model: {error}.", where=str(path)) from None
+        return cls(model, identity(path))
 
-    @property
-    def context(self) -> int:
-        """Tokens that prompt and answer share."""
-        return int(self._llama.n_ctx())
-
-    def fits(self, prompt: str, answer_tokens: int) -> bool:
-        return self._tokens(prompt) + answer_tokens <= self.context
-
-    def complete(self, prompt: str, sampling: Sampling) -> Completion:
-        room = self.context - self._tokens(prompt)
-        if room < 16:
-            return Completion("", truncated=True)
-        deadline = time.monotonic() + sampling.seconds
-        pieces: list[str] = []
-        finish = None
+    def generate(self, prompt: Prompt, sampling: Sampling) -> Answer:
         with self._lock:
-            stream = self._llama.create_chat_completion(
-                messages=[{"role": "user", "content": prompt}],
-                max_tokens=min(sampling.max_tokens, room),
-                temperature=sampling.temperature,
-                top_p=sampling.top_p,
-                seed=sampling.seed % 2**32,
-                grammar=self._plan_grammar if sampling.plan else self._grammar,
-                stream=True,
-            )
-            for part in stream:
-                choice = part["choices"][0]
-                pieces.append(choice["delta"].get("content") or "")
-                finish = choice.get("finish_reason") or finish
-                if time.monotonic() > deadline:
-                    finish = "length"
-                    stream.close()
-                    break
-        return Completion("".join(pieces), truncated=finish == "length")
+            left_out, tokens = self._fitting(prompt, sampling)
+            deadline = time.monotonic() + sampling.seconds
+            late = False
 
-    def _tokens(self, prompt: str) -> int:
-        # The chat template adds a few tokens of its own.
-        with self._lock:
-            return len(self._llama.tokenize(prompt.encode(), add_bos=False, special=False)) + 32
+            def stop(_tokens: Any, _scores: Any) -> bool:
+                nonlocal late
+                late = time.monotonic() > deadline
+                return late
+
+            try:
+                result = self._model.create_completion(
+                    prompt=tokens,
+                    max_tokens=min(sampling.max_tokens, self.context - len(tokens) - 1),
+                    temperature=sampling.temperature,
+                    top_p=sampling.top_p,
+                    seed=sampling.seed & 0x7FFFFFFF,
+                    grammar=self._grammar(prompt.grammar),
+                    stopping_criteria=_criteria(stop),
+                )
+            except (ValueError, RuntimeError) as error:
+                raise GeneratorFault(f"llama.cpp: {error}") from error
+        choice = result["choices"][0]
+        return Answer(
+            text=choice["text"],
+            cut=late or choice["finish_reason"] == "length",
+            left_out=left_out,
+            prompt_tokens=len(tokens),
+            tokens=int(result["usage"]["completion_tokens"]),
+        )
 
     def close(self) -> None:
         with self._lock:
-            self._llama.close()
+            self._model.close()
+
+    def _fitting(self, prompt: Prompt, sampling: Sampling) -> tuple[str, list[int]]:
+        """The first form that leaves room for an answer, as tokens."""
+        room = min(self.context - LEAST_ANSWER, max(int(self.context * PROMPT_SHARE), self.context - sampling.max_tokens))
+        tokens: list[int] = []
+        for left_out, text in prompt.forms:
+            tokens = self._tokens(text)
+            if len(tokens) <= room:
+                return left_out, tokens
+        if len(tokens) <= self.context - LEAST_ANSWER:
+            return left_out, tokens
+        raise GeneratorFault(f"the prompt takes {len(tokens)} tokens even without an example; the context has {self.context}")
+
+    def _tokens(self, text: str) -> list[int]:
+        rendered, add_bos = self._template(text)
+        return list(self._model.tokenize(rendered.encode(), add_bos=add_bos, special=True))
+
+    def _grammar(self, text: str) -> Any:
+        if text and text not in self._grammars:
+            from llama_cpp import LlamaGrammar
+
+            self._grammars[text] = LlamaGrammar.from_string(text, verbose=False)
+        return self._grammars.get(text)
 
 
-def _check_file(file: Path) -> None:
-    try:
-        with file.open("rb") as stream:
-            start = stream.read(4)
-    except FileNotFoundError:
-        raise EnvironmentFault(
-            "the model file is not there.", where=str(file), fix="Give --model the path of a GGUF file."
-        ) from None
-    except OSError as error:
-        raise EnvironmentFault(f"the model file cannot be read: {error.strerror}.", where=str(file)) from None
-    if start != _MAGIC:
-        raise InputError(
-            "this is not a GGUF file.", where=str(file), fix="llama.cpp loads GGUF only; convert the model first."
-        )
+def _criteria(stop: Any) -> Any:
+    from llama_cpp import StoppingCriteriaList
+
+    return StoppingCriteriaList([stop])
 
 
-def _digest(file: Path) -> str:
-    """The first 12 digits of the file's SHA-256: which weights wrote a kernel."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:12]
+def _template(model: Any) -> Any:
+    """``text -> (what the model reads, whether the tokenizer adds its begin mark)`` by the chat template of the file."""
+    template = model.metadata.get("tokenizer.chat_template")
+    if not template:
+        return lambda text: (text + "\n", True)
+    from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+    begin, end = (_piece(model, token) for token in (model.token_bos(), model.token_eos()))
+    formatter = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)
+
+    def render(text: str) -> tuple[str, bool]:
+        rendered = formatter(messages=[{"role": "user", "content": text}]).prompt
+        return rendered, not (begin and rendered.startswith(begin))
+
+    return render
+
+
+def _piece(model: Any, token: int) -> str:
+    return str(model._model.token_get_text(token)) if token != -1 else ""

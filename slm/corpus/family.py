@@ -129,12 +129,14 @@ class Family:
     def sequential(self, body: list[str]) -> str:
         joined = " ".join(body) + " ".join(" ".join(h) for h in self.helpers)
         includes = set(self.extra_includes)
-        if re.search(r"@(?!unroll|min|max|device)|INFINITY", joined):
+        if re.search(r"@(?!unroll|min|max|imin|imax|device|wide)|INFINITY", joined):
             includes.add("cstdlib" if self.kind == "int" else "cmath")
-        if re.search(r"@(min|max)\(", joined):
+        if re.search(r"@i?(min|max)\(", joined):
             includes.add("algorithm")
         if "INT_M" in joined:
             includes.add("climits")
+        if "uint8_t" in joined + self.signature():
+            includes.add("cstdint")
         if "FLT_M" in joined or "DBL_M" in joined:
             includes.add("cfloat")
         if "size_t" in joined or self.size_type == "size_t":
@@ -171,6 +173,8 @@ class Family:
     def cuda(self, state: State, kernels: list[list[str]], host: list[str], devices: Sequence[list[str]] = ()) -> str:
         joined = " ".join(" ".join(k) for k in kernels)
         lines = ["#include <cuda_runtime.h>"]
+        if "uint8_t" in joined:
+            lines.append("#include <cstdint>")
         if "INT_M" in joined:
             lines.append("#include <climits>")
         if "FLT_M" in joined or "DBL_M" in joined:

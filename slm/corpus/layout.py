@@ -15,6 +15,7 @@ FAST = frozenset(("exp", "log", "sin", "cos", "pow"))
 _LOAD = re.compile(r"(\w+)«([^«»]*)»")
 _FMA = re.compile(r"⟪([^⟪⟫⊗⊕]*)⊗([^⟪⟫⊗⊕]*)⊕([^⟪⟫⊗⊕]*)⟫")
 _WIDEN = re.compile(r"‹([^‹›]*)›")  # a value that sequential code widens to double before it is added
+_NARROW = re.compile(r"⌊([^⌊⌋]*)⌋")  # and back
 _MATH = re.compile(r"@(\w+)\(")
 _SINGLE = ("if (", "for (", "while (", "else")
 
@@ -56,11 +57,17 @@ def resolve(text: str, kind: str, *, device: bool, math: str, ldg: str = "", fas
             text = _LOAD.sub(r"\1[\2]", text)
     if "‹" in text:
         text = _WIDEN.sub(r"\1" if device else r"static_cast<double>(\1)" if math == "std" else r"(double)\1", text)
+    if "@wide" in text or "⌊" in text:  # an accumulator that is a double in sequential code only
+        zero = "0.0f" if kind == "float" else "0.0"
+        text = text.replace("@wide0", zero if device else "0.0").replace("@wide ", f"{kind} " if device else "double ")
+        text = _NARROW.sub(r"\1" if device else rf"static_cast<{kind}>(\1)" if math == "std" else rf"({kind})(\1)", text)
     while "⟪" in text:
         text = _FMA.sub(rf"fma{suffix}(\1, \2, \3)" if fma else r"\1 * \2 + \3", text)
 
     def name(match: re.Match[str]) -> str:
         base = match[1]
+        if base in ("imin", "imax"):  # of indexes
+            return f"{base[1:]}(" if device else f"std::{base[1:]}("
         whole = kind not in SUFFIX
         if device:
             if whole:
@@ -95,7 +102,7 @@ def lay_out(lines: list[str], style: Style) -> str:
             depth += 1
     text = "\n".join(out) + "\n"
     if style.star_right:
-        text = re.sub(r"\b(float|double|int|unsigned|long long)\* (?=\w)", r"\1 *", text)
+        text = re.sub(r"\b(float|double|int|unsigned|long long|uint8_t|unsigned char)\* (?=\w)", r"\1 *", text)
     return text
 
 

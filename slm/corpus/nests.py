@@ -35,7 +35,17 @@ class Nest(Family):
         self.scalars: list[Argument] = []
         self.direct = False
         self.fixed: set[str] = set()  # bounds that are constants above the function
-        self.body = self.make_body()
+        self.heads: list[str] = []  # pointers to the current row, between the two loops
+        self.wide_index = rng.choice(("", "", "", "static_cast<size_t>({})", "(size_t){}", "static_cast<long>({})")) if rank > 1 else ""
+        self.by_row = rank == 2 and rng.random() < 0.2
+        self.small = self.kind == "int" and rng.random() < 0.35 and rng.choice(("uint8_t", "uint8_t", "unsigned char"))
+        self.linear = ""
+        first_line = []
+        if rank > 1 and rng.random() < 0.12 and not self.by_row:
+            place = self.index(self.axes)
+            self.linear = self.names.prefer(("i", "idx", "at", "pos", "o", "p", "index"))
+            first_line = [f"const {'size_t' if 'size_t' in self.wide_index else 'long' if self.wide_index else self.index_type()} {self.linear} = {place};"]
+        self.body = [*first_line, *self.make_body()]
         sizes = self.sized(*((b, b) for _, b in self.loops if b in self.dims and not b.isdigit()))
         arrays = [*self.inputs, *self.outputs]
         if rng.random() < 0.15:
@@ -50,10 +60,12 @@ class Nest(Family):
         """Row-major index of ``axes``: Horner or a sum of products."""
         if not axes:
             return "0"
-        result = axes[0][0]
+        if self.linear and axes == self.axes:
+            return self.linear
+        result = self.wide_index.format(axes[0][0]) if self.wide_index and len(axes) > 1 else axes[0][0]
         if len(axes) == 3 and self.rng.random() < 0.3:
-            (a, _), (b, nb), (c, nc) = axes
-            return f"{a} * {nb} * {nc} + {b} * {nc} + {c}"
+            (_, _), (b, nb), (c, nc) = axes
+            return f"{result} * {nb} * {nc} + {b} * {nc} + {c}"
         for variable, bound in axes[1:]:
             left = f"({result})" if " + " in result else result
             result = f"{left} * {bound} + {variable}"
@@ -64,8 +76,17 @@ class Nest(Family):
 
     def input(self, axes: list[tuple[str, str]], kind: str = "") -> str:
         name = self.names.take("input")
-        self.inputs.append(Argument("input", kind or self.kind, name, self.extent(axes)))
+        self.inputs.append(Argument("input", kind or self.small or self.kind, name, self.extent(axes)))
         return name
+
+    def load(self, axes: list[tuple[str, str]]) -> str:
+        """A load of a new input over ``axes``, by a pointer to its row where the program likes that."""
+        name = self.input(axes)
+        if self.by_row and axes == self.axes and self.rng.random() < 0.8:
+            pointer = self.names.prefer(("row", "src", "line", "in_row", "from", name + "_row"))
+            self.heads.append(f"const {self.inputs[-1].type}* {pointer} = {name} + {self.wide_index.format(axes[0][0]) or axes[0][0]} * {axes[1][1]};")
+            return f"{pointer}«{axes[1][0]}»"
+        return f"{name}«{self.index(axes)}»"
 
     def output(self, axes: list[tuple[str, str]], kind: str = "", inout: bool = False) -> str:
         name = self.names.take("output")
@@ -96,7 +117,7 @@ class Nest(Family):
                 axes = [a for a in axes if rng.random() < 0.6] or axes[-1:]
             if len(axes) > 1 and rng.random() < 0.12:
                 axes = axes[::-1]
-            found.append(f"{self.input(axes)}«{self.index(axes)}»")
+            found.append(self.load(axes))
         return found
 
     def target(self) -> tuple[str, list[tuple[str, str]]]:
@@ -111,7 +132,7 @@ class Nest(Family):
         loads = self.loads(1, 3)
         scalars = [self.scalar() for _ in range(rng.choice((0, 0, 1, 1, 2)))]
         where, axes = self.target()
-        self.direct = len(self.axes) == 1
+        self.direct = len(self.axes) == 1 and not self.small
         roll = rng.random()
         if roll < 0.25:
             out = self.output(axes, inout=True)
@@ -120,6 +141,15 @@ class Nest(Family):
                 return [f"{own} {rng.choice(('+=', '-=', '*='))} {text(rng, self.kind, loads + scalars)};"]
             return [f"{own} = {text(rng, self.kind, [own, *loads, *scalars])};"]
         out = self.output(axes)
+        if self.small and rng.random() < 0.7:
+            self.outputs[-1] = Argument("output", self.small, out, self.extent(axes))
+            self.direct = False
+            value = text(rng, self.kind, loads)
+            if rng.random() < 0.5:
+                return [f"{out}[{where}] = {condition(rng, self.kind, loads[0])} ? {rng.choice((255, 1))} : 0;"]
+            return [f"{out}[{where}] = static_cast<{self.small}>({value});"]
+        if self.small:
+            self.direct = False
         if roll < 0.42:
             test = condition(rng, self.kind, rng.choice(loads), scalars[0] if scalars and rng.random() < 0.4 else None)
             return [f"{out}[{where}] = {test} ? {text(rng, self.kind, loads)} : {text(rng, self.kind, scalars or loads[:1], 0)};"]
@@ -170,6 +200,8 @@ class Nest(Family):
     def indexed_map(self) -> list[str]:
         """Loads at other indexes: reversed, shifted, gathered, strided, clamped."""
         rng = self.rng
+        if len(self.axes) == 1 and rng.random() < 0.3:
+            return self.interleaved() if rng.random() < 0.5 else self.edges()
         variable, bound = self.axes[-1]
         outer = self.axes[:-1]
         small = rng.randint(1, 9)
@@ -197,10 +229,44 @@ class Nest(Family):
         value = leaves[0] if rng.random() < 0.4 and len(leaves) == 1 else text(rng, self.kind, leaves)
         return [*lines, f"{self.output(axes)}[{where}] = {value};"]
 
-    # -- text
-    def helper_lines(self) -> list[list[str]]:
-        return self.helpers
+    def interleaved(self) -> list[str]:
+        """Pairs, triples or quadruples that lie side by side: complex numbers, points, pixels."""
+        rng, (variable, bound) = self.rng, self.axes[0]
+        width = rng.choice((2, 2, 3, 4))
+        lines, leaves = [], []
+        for _ in range(rng.choice((1, 2)) if width == 2 else 1):
+            name = self.names.take("input")
+            self.inputs.append(Argument("input", self.small or self.kind, name, f"{width}*{bound}"))
+            for part in range(width):
+                local = self.local()
+                place = f"{width} * {variable} + {part}" if part else f"{width} * {variable}"
+                lines.append(f"{'const ' if rng.random() < 0.6 else ''}{self.kind} {local} = {name}«{place}»;")
+                leaves.append(local)
+        if rng.random() < 0.5:
+            out = self.names.take("output")
+            self.outputs.append(Argument("output", self.kind, out, f"{width}*{bound}"))
+            for part in range(width):
+                place = f"{width} * {variable} + {part}" if part else f"{width} * {variable}"
+                lines.append(f"{out}[{place}] = {text(rng, self.kind, rng.sample(leaves, min(len(leaves), rng.choice((1, 2, 3)))), 1)};")
+            return lines
+        return [*lines, f"{self.output(self.axes)}[{variable}] = {text(rng, self.kind, leaves)};"]
 
+    def edges(self) -> list[str]:
+        """Neighbours of an element, with a rule for the first and the last."""
+        rng, (i, n) = self.rng, self.axes[0]
+        a = self.input(self.axes)
+        roll = rng.random()
+        if roll < 0.4:
+            left, right = self.local(), self.local()
+            lines = [f"{self.kind} {left} = {i} > 0 ? {a}«{i} - 1» : {a}«{i}»;", f"{self.kind} {right} = {i} < {n} - 1 ? {a}«{i} + 1» : {a}«{i}»;"]
+            return [*lines, f"{self.output(self.axes)}[{i}] = {text(rng, self.kind, [left, right, f'{a}«{i}»'])};"]
+        out = self.output(self.axes)
+        inner = text(rng, self.kind, [f"{a}«{i} - 1»", f"{a}«{i} + 1»", *([f"{a}«{i}»"] if rng.random() < 0.6 else [])])
+        if roll < 0.7:
+            return [f"if ({i} == 0 || {i} == {n} - 1) {{", f"{out}[{i}] = {a}«{i}»;", "} else {", f"{out}[{i}] = {inner};", "}"]
+        return [f"{out}[{i}] = {i} == 0 || {i} == {n} - 1 ? {rng.choice((self.zero, f'{a}«{i}»'))} : {inner};"]
+
+    # -- text
     def render(self, state: State) -> str:
         if not state:
             lines: list[str] = []
@@ -209,7 +275,13 @@ class Nest(Family):
                     lines.append(f"for ({self.index_type()} {variable} = {self.first}; {variable} < {bound} - {self.first}; {self.increment(variable)}) {{")
                 else:
                     lines.append(self.loop(variable, bound, kind=self.index_type()))
-            return self.sequential([*lines, *self.body, *["}"] * len(self.axes)])
+            if self.heads:
+                lines.insert(1, "\n".join(self.heads))
+                lines = "\n".join(lines).split("\n")
+            whole = self.sequential([*lines, *self.body, *["}"] * len(self.axes)])
+            if self.small:  # std::max wants both sides of one type
+                whole = whole.replace("std::max(", "std::max<int>(").replace("std::min(", "std::min<int>(")
+            return whole
         if len(self.axes) > 1 and not self.flat(state):
             return self.cuda(state, [self.kernel(state, self.planar(state))], self.planar_launch(state))
         if "vec" in state:
@@ -219,7 +291,7 @@ class Nest(Family):
             bound = f"{count} - {self.first}" if self.first else count
             shape = Shape(bound, lambda _: self.body, self.axes[0][0], self.first)
         else:
-            shape = Shape(count, lambda index: [*self.unflatten(index), *self.body])
+            shape = Shape(count, lambda index: [*self.unflatten(index), *self.heads, *self.body])
         per = state["coarsen"]["factor"] if "coarsen" in state else 1
         return self.cuda(state, [self.kernel(state, self.walk(state, shape))], self.launch(state, count, per=per))
 
@@ -250,9 +322,9 @@ class Nest(Family):
                 guards.append((variable, bound))
         if state["parallel"]["guard"] == "return":
             test = " || ".join(f"{v} >= {b}" for v, b in guards)
-            return [*lines, f"if ({test}) return;", *self.body]
+            return [*lines, f"if ({test}) return;", *self.heads, *self.body]
         test = " && ".join(f"{v} < {b}" for v, b in reversed(guards))
-        return [*lines, f"if ({test}) {{", *self.body, "}"]
+        return [*lines, f"if ({test}) {{", *self.heads, *self.body, "}"]
 
     def planar_launch(self, state: State) -> list[str]:
         x, y = state["parallel"]["block2"]
@@ -341,7 +413,7 @@ class Contraction(Nest):
     ranks = (1, 1, 2, 2, 2, 3)
 
     def make_body(self) -> list[str]:
-        forms = (self.reduce_axes, self.reduce_axes, self.reduce_axes, self.window, self.window, self.best, self.recurrence, self.iterate)
+        forms = (self.reduce_axes,) * 4 + (self.window,) * 3 + (self.best, self.best, self.recurrence, self.iterate, self.segments)
         return self.rng.choice(forms)()
 
     def inner_axis(self) -> tuple[str, str]:
@@ -393,6 +465,8 @@ class Contraction(Nest):
         scope = self.axes + inner
         leaves = [self.operand(scope) for _ in range(rng.choice((1, 2, 2, 2)))]
         lines, sums = [], []
+        if kind == "float" and rng.random() < 0.2:
+            return self.wide_sum(inner, leaves)
         for _ in range(rng.choice((1, 1, 1, 2))):
             acc = self.names.prefer(("acc", "sum", "s", "total", "best", "dot"))
             sums.append(acc)
@@ -413,6 +487,57 @@ class Contraction(Nest):
             value = acc if rng.random() < 0.5 else text(rng, kind, [acc, *extra])
             lines.append(f"{self.output(axes)}[{where}] = {value};")
         return lines
+
+    def wide_sum(self, inner: list[tuple[str, str]], leaves: list[str]) -> list[str]:
+        """A sum that sequential code keeps in a double; the kernel keeps it in a float."""
+        rng = self.rng
+        acc = self.names.prefer(("sum", "acc", "s", "total"))
+        lines = [f"@wide {acc} = @wide0;"]
+        for variable, bound in inner:
+            lines += ["@unroll", self.loop(variable, bound, kind="int" if bound.isdigit() or bound in self.fixed else self.index_type())]
+        if len(leaves) > 1 and rng.random() < 0.3:
+            d = self.names.prefer(("d", "diff", "difference", "delta"))
+            lines += [f"const @wide {d} = ‹{leaves[0]}› - {leaves[1]};", f"{acc} += {d} * {d};"]
+        else:
+            lines.append(f"{acc} += ‹{leaves[0]}›{f' * {leaves[1]}' if len(leaves) > 1 else ''};")
+        lines += ["}"] * len(inner)
+        while lines.count("@unroll") > 1:
+            lines.remove("@unroll")
+        where, axes = self.target()
+        value = acc if rng.random() < 0.6 else f"{acc} / {inner[-1][1]}"
+        return [*lines, f"{self.output(axes)}[{where}] = ⌊{value}⌋;"]
+
+    def segments(self) -> list[str]:
+        """One reduction over a stretch of entries whose ends stand in an array of offsets, as in sparse rows."""
+        rng, kind = self.rng, self.kind
+        if len(self.axes) > 1:
+            return self.reduce_axes()
+        variable, rows = self.axes[0]
+        entries = self.names.take("size")
+        self.dims[entries] = 3001
+        self.loops.append(("", entries))
+        offsets = self.names.prefer(("row_ptr", "offsets", "start", "ptr", "row_offsets", "begin"))
+        self.inputs.append(Argument("input", "int", offsets, f"{rows}+1", "offsets:" + entries))
+        e = self.names.prefer(("e", "k", "j", "p", "entry"))
+        value = self.names.take("input")
+        self.inputs.append(Argument("input", kind, value, entries))
+        leaves = [f"{value}«{e}»"]
+        if rng.random() < 0.7:
+            table, source = self.names.prefer(("col", "cols", "indices", "column", "idx")), self.names.take("input")
+            self.inputs += [Argument("input", "int", table, entries, rows), Argument("input", kind, source, rows)]
+            leaves.append(f"{source}«{table}«{e}»»")
+        acc = self.names.prefer(("sum", "acc", "s", "total"))
+        wide = kind == "float" and rng.random() < 0.35
+        head = f"@wide {acc} = @wide0;" if wide else f"{kind} {acc} = {self.zero};"
+        update = [f"{acc} += ‹{leaves[0]}›{''.join(f' * {x}' for x in leaves[1:])};"] if wide else self.update(acc, leaves)
+        ends = [f"for (int {e} = {offsets}«{variable}»; {e} < {offsets}«{variable} + 1»; {self.increment(e)}) {{"]
+        before: list[str] = []
+        if rng.random() < 0.4:
+            lo, hi = self.names.prefer(("first", "lo", "b0")), self.names.prefer(("last", "hi", "b1"))
+            before = [f"const int {lo} = {offsets}«{variable}»;", f"const int {hi} = {offsets}«{variable} + 1»;"]
+            ends = [f"for (int {e} = {lo}; {e} < {hi}; {self.increment(e)}) {{"]
+        out = self.output(self.axes)
+        return [*before, head, "@unroll", *ends, *update, "}", f"{out}[{variable}] = {f'⌊{acc}⌋' if wide else acc};"]
 
     def window(self) -> list[str]:
         """A window over the last one or two axes, with a rule for the border."""
@@ -439,7 +564,9 @@ class Contraction(Nest):
             source = f"{variable} + {offset}" if signed == "int" else f"({signed}){variable} + {offset}"
             last = f"{bound}" if signed == "int" else f"({signed}){bound}"
             if rule == "clamp":
-                if rng.random() < 0.5:
+                if rng.random() < 0.4 and signed == "int":
+                    lines.append(f"const int {at} = @imin(@imax({source}, 0), {last} - 1);")
+                elif rng.random() < 0.5:
                     lines += [f"{signed} {at} = {source};", f"if ({at} < 0) {{", f"{at} = 0;", "}", f"if ({at} >= {last}) {{", f"{at} = {last} - 1;", "}"]
                 else:
                     lines.append(f"{signed} {at} = {source} < 0 ? 0 : ({source} >= {last} ? {last} - 1 : {source});")
@@ -478,6 +605,17 @@ class Contraction(Nest):
         best, where_best = self.names.prefer(("best", "m", "top", "lowest")), self.names.prefer(("arg", "where", "best_k", "pos", "winner"))
         op = rng.choice("<>")
         start = {"float": "1e30f", "double": "1e300", "int": "2000000000"}[kind]
+        if rng.random() < 0.3:
+            name = leaves[0].split("«")[0]
+            place = [*rng.sample(self.axes, 1), (variable, bound)]
+            self.inputs = [a for a in self.inputs if a.name != name and not any(x.startswith(a.name + "«") for x in leaves[1:])]
+            self.inputs.append(Argument("input", kind, name, self.extent(place)))
+            at = lambda v: f"{name}«{self.index([place[0], (v, bound)])}»"  # noqa: E731
+            kind_index = "int" if bound.isdigit() or bound in self.fixed else self.index_type()
+            lines = [f"{'int' if kind_index == 'int' else kind_index} {where_best} = 0;", "@unroll", self.loop(variable, bound, "1", kind=kind_index), f"if ({at(variable)} {op} {at(where_best)}) {{", f"{where_best} = {variable};", "}", "}"]
+            where, axes = self.target()
+            cast = "" if kind_index == "int" else "(int)"
+            return [*lines, f"{self.output(axes, 'int')}[{where}] = {cast}{where_best};"]
         v = self.local()
         value = text(rng, kind, leaves, 0)
         kind_index = "int" if bound.isdigit() or bound in self.fixed else self.index_type()

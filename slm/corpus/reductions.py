@@ -16,8 +16,19 @@ def combine(op: str, target: str, value: str) -> str:
     return f"{target} += {value};" if op == "sum" else f"{target} = @{op}({target}, {value});"
 
 
-def identity(op: str, kind: str, zero: str) -> str:
-    return zero if op == "sum" else ("-" if op == "max" else "") + LARGE[kind]
+def identity(op: str, kind: str, zero: str, taste: str = "large") -> str:
+    """The value that ``op`` leaves every other one: by ``taste`` a large number, an infinity or a limit."""
+    if op == "sum":
+        return zero
+    sign = "-" if op == "max" else ""
+    if taste == "large":
+        return sign + LARGE[kind]
+    if kind == "int":
+        return "INT_MIN" if op == "max" else "INT_MAX"
+    return sign + ("INFINITY" if taste in ("infinity", "first") else "FLT_MAX" if kind == "float" else "DBL_MAX")
+
+
+TASTES = ("large", "infinity", "limit", "first", "first")  # first: sequential code starts from the first element
 
 
 def shuffle(idiom: Idiom, op: str, value: str) -> list[str]:
@@ -77,6 +88,7 @@ class Reduction(Reducing):
         self.op = rng.choice(("sum",) * 5 + ("max", "min"))
         self.widened = self.kind == "float" and self.op == "sum" and rng.random() < 0.35
         self.simple = True
+        self.taste = rng.choice(TASTES)
         self.update = self.make_update(leaves)
         scale = rng.choice(("", "", "", f"{self.value} / {self.count}", "scalar"))
         self.scalars: list[Argument] = []
@@ -123,6 +135,13 @@ class Reduction(Reducing):
             return [f"{acc} += {wide(leaves[0])}{rng.choice(('', f' * {leaves[0]}'))};"]
         return [f"{acc} += {text(rng, kind, leaves)};"]
 
+    def first_value(self) -> str:
+        """The updated expression at element 0."""
+        line = self.update[-1]
+        match = re.fullmatch(rf"{self.value} = @\w+\({self.value}, (.*)\);", line) or re.fullmatch(rf"{self.value} = (.*) [<>] {self.value} \? .*;", line)
+        assert match is not None, line
+        return re.sub(rf"«{self.variable}»", "«0»", match[1])
+
     def device_update(self) -> list[str]:
         return [line.replace("«double»", self.kind).replace("«float»", self.kind).replace("«int»", self.kind) for line in self.update]
 
@@ -130,12 +149,15 @@ class Reduction(Reducing):
         kind = self.kind
         if not state:
             acc_kind = "double" if self.widened else kind
-            start = identity(self.op, kind, "0.0" if self.widened else self.zero)
+            start = identity(self.op, kind, "0.0" if self.widened else self.zero, self.taste)
+            begin = "0"
+            if self.op != "sum" and self.taste == "first":
+                begin, start = "1", self.first_value()
             final = self.final
             if self.widened:
                 final = f"static_cast<float>({final})" if self.style.math == "std" else f"(float)({final})" if " " in final else f"(float){final}"
             update = [line.replace(f"«{acc_kind}»", acc_kind).replace("«float»", kind).replace("«int»", kind).replace("«double»", kind if not self.widened else "double") for line in self.update]
-            body = [f"{acc_kind} {self.value} = {start};", self.loop(self.variable, self.count, kind=self.index_type()), *update, "}", f"{self.out}[0] = {final};"]
+            body = [f"{acc_kind} {self.value} = {start};", self.loop(self.variable, self.count, begin, kind=self.index_type()), *update, "}", f"{self.out}[0] = {final};"]
             return self.sequential(body)
         host: list[str] = []
         if self.shared == "atomic":
@@ -152,7 +174,7 @@ class Reduction(Reducing):
                 body = [f"{kind} {value} = {self.zero};", *update, f"atomicAdd({self.out}, {self.final});"]
             lines = self.walk(state, Shape(self.count, lambda _: body, self.variable))
             return self.cuda(state, [self.kernel(state, lines)], host + self.launch(state, self.count, per=self.per(state)))
-        lines = [f"{kind} {self.value} = {identity(self.op, kind, self.zero)};", *self.gather(state, update)]
+        lines = [f"{kind} {self.value} = {identity(self.op, kind, self.zero, self.taste)};", *self.gather(state, update)]
         write = f"atomicAdd({self.out}, {self.final});" if self.shared == "atomic" else f"{self.out}[0] = {self.final};"
         devices = []
         if "warp" in state:
@@ -163,7 +185,7 @@ class Reduction(Reducing):
                 reduce = [f"{self.value} = {name}({self.value});"]
             else:
                 reduce = shuffle(idiom, self.op, self.value)
-            empty = identity(self.op, kind, self.zero)
+            empty = identity(self.op, kind, self.zero, self.taste)
             lines = [
                 f"__shared__ {kind} warp_part[32];", *lines, *reduce, "if (threadIdx.x % 32 == 0) {", f"warp_part[threadIdx.x / 32] = {self.value};", "}",
                 "__syncthreads();", "if (threadIdx.x < 32) {",
@@ -265,6 +287,8 @@ class Rows(Reducing):
         self.heads: list[str] = []
         self.out = self.names.take("output")
         self.by_pointer = rng.random() < 0.4
+        self.taste = rng.choice(("large", "infinity", "limit", "first"))
+        self.double = self.kind == "float" and rng.random() < 0.2  # sequential code sums in double
         self.cast = rng.choice(("(size_t)", "static_cast<size_t>(", "")) if self.by_pointer else ""
         self.output_row = ""
         self.stages: list[tuple[str, str, list[str], str]] = []  # variable, op, update, what follows
@@ -417,7 +441,13 @@ class Rows(Reducing):
             walk = self.loop(column, self.columns, kind=index)
         lines = list(self.heads)
         for variable, op, update, post in self.stages:
-            lines += [f"{kind} {variable} = {identity(op, kind, self.zero)};", "@unroll", walk, *update, "}"]
+            start_value, first_walk = identity(op, kind, self.zero, self.taste), walk
+            declared = kind
+            if op == "sum" and self.double:
+                declared, start_value = "@wide", "@wide0"
+            if not level and self.taste == "first" and op != "sum" and (first := self.first_of(variable, update)):
+                start_value, first_walk = first, self.loop(column, self.columns, "1", kind=index)
+            lines += [f"{declared} {variable} = {start_value};", "@unroll", first_walk, *update, "}"]
             if level == "smem":
                 lines += [f"{shared}[{tid}] = {variable};", "__syncthreads();", *tree(state["smem"], op, shared, tid), f"{variable} = {shared}[0];", "__syncthreads();"]
             elif level == "warp":
@@ -432,13 +462,21 @@ class Rows(Reducing):
             lines += [f"if ({tid if level == 'smem' else 'lane' if rows_warp else 'threadIdx.x'} == 0) {{", *self.tail, "}"]
         return lines
 
+    def first_of(self, variable: str, update: list[str]) -> str:
+        """The first column's value of an extremum, or "" where its update is no plain one."""
+        match = re.fullmatch(rf"{variable} = @\w+\({variable}, (.*)\);", update[0]) or re.fullmatch(rf"if \((.*) [<>] {variable}\) {{{{", update[0])
+        match = match or re.fullmatch(rf"{variable} = (.*) [<>] {variable} \? .*;", update[0])
+        if match is None or len(update) > 3:
+            return ""
+        return re.sub(rf"\b{self.column}\b(?=»)", "0", match[1])
+
     def across_warp(self, state: State, op: str, variable: str, rows_warp: bool) -> list[str]:
         idiom = state["warp"]
         call = [f"{variable} = warp_{op}({variable});"] if idiom["where"] == "function" else shuffle(idiom, op, variable)
         share = [f"{variable} = __shfl_sync({idiom['mask']}, {variable}, 0);"] if idiom["op"] == "down" else []
         if rows_warp:
             return [*call, *share]
-        empty = identity(op, self.kind, self.zero)
+        empty = identity(op, self.kind, self.zero, self.taste)
         return [
             *call, "if (threadIdx.x % 32 == 0) {", f"warp_part[threadIdx.x / 32] = {variable};", "}", "__syncthreads();",
             f"{variable} = threadIdx.x % 32 < blockDim.x / 32 ? warp_part[threadIdx.x % 32] : {empty};", *call, *share, "__syncthreads();",

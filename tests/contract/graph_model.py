@@ -67,9 +67,10 @@ class KnowledgeModel:
         return True
 
     def merge(self, trajectories: list[Trajectory]) -> int:
-        fresh = {t.id: t for t in trajectories if t.id not in self.trajectories}
-        self.trajectories = {**fresh, **self.trajectories}
-        return len(fresh)
+        old = len(self.trajectories)
+        for trajectory in trajectories:
+            self.trajectories.setdefault(trajectory.id, trajectory)
+        return len(self.trajectories) - old
 
     def put_techniques(self, techniques: list[Technique]) -> None:
         for new in techniques:

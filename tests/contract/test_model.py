@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from regraph_db.errors import InputError
+from regraph_db.names import normalise
 from regraph_db.records import (
     Alias,
     EdgeReturn,
@@ -28,7 +29,7 @@ from regraph_db.records import (
 from regraph_db.store import GraphStore
 
 METHODS = ["Tiling", "loop-unrolling", "unrolling optimization", "vector loads", "`}) DETACH DELETE n //", "🚀"]
-NAMES = ["tiling", "loop unrolling", "unrolling", "vector loads", "`}) detach delete n //", "🚀", "elsewhere"]
+NAMES = [*map(normalise, METHODS), "elsewhere"]
 TASKS = ["", "saxpy", "dot"]
 
 verdicts = st.one_of(

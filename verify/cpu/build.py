@@ -20,10 +20,13 @@ from pathlib import Path
 from regraph_db.errors import EnvironmentFault, InternalFault
 from regraph_db.settings import load
 from verify import sandbox
-from verify.cpu.translate import FILE
 from verify.sandbox import Limits
 
 RUNTIME = Path(__file__).with_name("runtime")
+#: How our host programs read calls; the driver is one of them.
+CALL = RUNTIME.parent.parent / "runner" / "call.h"
+#: The name that compiler messages and debug information give the candidate's text, whose lines the translator keeps.
+FILE = "candidate.cu"
 HEADER = "regraph_cuda.h"
 
 _COMMON = (
@@ -39,6 +42,8 @@ KINDS = {
 }
 #: Named one by one, so that no sanitizer library comes with the hooks.
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s")
+#: Copies by the C library pass through the checks too (access.cpp).
+_WRAPPED = ("-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",)
 _FEATURES = ("avx2", "fma", "f16c")
 COMPILE_SECONDS = 60.0
 COMPILE_MEMORY = 4 << 30
@@ -91,7 +96,7 @@ def kit(toolkit: Path, cache: Path | None = None) -> Kit:
     machine = tuple(f"-m{feature}" for feature in _FEATURES if feature in _processor())
     include = toolkit / "include"
     digest = hashlib.sha256(repr((_version(compiler), str(include), machine, _COMMON, KINDS)).encode())
-    for source in sorted(RUNTIME.rglob("*.*")):
+    for source in (*sorted(RUNTIME.rglob("*.*")), CALL):
         digest.update(source.read_bytes())
     folder = (cache or load().cache_folder / "cpu") / digest.hexdigest()[:24]
     found = Kit(folder, compiler, include, (*_COMMON, *machine))
@@ -158,12 +163,12 @@ def _includes(kit_: Kit) -> list[str]:
 def build(kit_: Kit, text: str, kind: str, folder: Path) -> Built:
     """Compile the translated ``text`` to ``candidate.so`` in ``folder``, confined."""
     header = _precompiled(kit_, kind)
-    source = folder / "candidate.cpp"
+    source = folder / FILE
     source.write_text(text, "utf-8")
     library = folder / "candidate.so"
     argv = [
         str(kit_.compiler), "-shared", *kit_.flags, *KINDS[kind], "-I", str(header), *_includes(kit_), "-include", HEADER,
-        source.name, str(kit_.folder / "anchor.o"), "-o", library.name, *_LIBRARIES,
+        "-x", "c++", source.name, "-x", "none", str(kit_.folder / "anchor.o"), "-o", library.name, *_WRAPPED, *_LIBRARIES,
     ]  # fmt: skip
     limits = Limits(seconds=COMPILE_SECONDS, memory=COMPILE_MEMORY, output=1 << 16, processes=32, sparse=True)
     done = sandbox.run(argv, folder=folder, limits=limits, readable=[RUNTIME, kit_.folder, kit_.include.parent])

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from verify.cpu.tokens import Token, closing, following, join, lex, opening, preceding
 
-#: The name that compiler messages and debug information give the candidate's text.
-FILE = "candidate.cu"
-
 _ALIGNMENT = {"__align__", "alignas", "__attribute__"}
 _DECORATIONS = {*_ALIGNMENT, "__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "noexcept"}
 _UNROLL = re.compile(r"^(\s*)#\s*pragma\s+(?:GCC\s+)?(unroll|nounroll)\b[ \t]*(.*)$", re.DOTALL)
@@ -45,7 +42,7 @@ def translate(source: str, *, unroll: bool = False) -> Translation:
         _rewrite_launch(tokens, index, kernels)
         launches += 1
         index = _next_launch(tokens, index)
-    return Translation(f'#line 1 "{FILE}"\n{join(tokens)}\n', launches, constants)
+    return Translation(join(tokens) + "\n", launches, constants)
 
 
 def _line(tokens: list[Token], index: int) -> int:

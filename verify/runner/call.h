@@ -13,7 +13,7 @@
 namespace regraph {
 
 struct Argument {
-    enum Kind { Integer, Floating, Read, Write } kind;
+    enum Kind { Integer, Floating, Read, Write, Poison } kind;  // Poison: written only; its contents mean nothing
     uint64_t bits = 0;    // a scalar's bits
     uint64_t offset = 0;  // an array's place in the file of arrays
     uint64_t bytes = 0;
@@ -50,8 +50,8 @@ struct Frame {
     }
 };
 
-// Reads one call from an index: `call N`, then N lines `integer BITS`, `floating BITS`, `read OFFSET BYTES` or
-// `write OFFSET BYTES`. False at the end of the index or when it is not of this form.
+// Reads one call from an index: `call N`, then N lines `integer BITS`, `floating BITS`, `read OFFSET BYTES`,
+// `write OFFSET BYTES` or `poison OFFSET BYTES`. False at the end of the index or when it is not of this form.
 inline bool read_call(FILE* index, Arguments& arguments) {
     int count = 0;
     if (std::fscanf(index, " call %d", &count) != 1 || count < 0 || count > kIntegers + kFloats) return false;
@@ -65,7 +65,7 @@ inline bool read_call(FILE* index, Arguments& arguments) {
             if (std::fscanf(index, " %llu", &bits) != 1) return false;
             a.bits = bits;
         } else {
-            a.kind = kind[0] == 'r' ? Argument::Read : Argument::Write;
+            a.kind = kind[0] == 'r' ? Argument::Read : kind[0] == 'w' ? Argument::Write : Argument::Poison;
             unsigned long long offset, bytes;
             if (std::fscanf(index, " %llu %llu", &offset, &bytes) != 2) return false;
             a.offset = offset, a.bytes = bytes;

@@ -50,7 +50,7 @@ int main(int count, char** words) {
             int k = 0;
             for (auto& a : arguments) {
                 if (a.kind < regraph::Argument::Read) continue;
-                if (a.kind == regraph::Argument::Write && repeat + 1 == repeats && !transfer(true, outputs, (char*)pointers[k], a.bytes, a.offset)) return 67;
+                if (a.kind != regraph::Argument::Read && repeat + 1 == repeats && !transfer(true, outputs, (char*)pointers[k], a.bytes, a.offset)) return 67;
                 std::free(pointers[k++]);
             }
         }

@@ -1,5 +1,7 @@
 // The hooks that `-fsanitize=thread` makes the candidate call (there is no sanitizer library): every access arrives here
 // with its address and its site. Bounds are checked exactly, then the access is raced or counted.
+#include <cstring>
+
 #include "candidate.h"
 #include "counts.h"
 #include "runtime.h"
@@ -72,7 +74,7 @@ static void access(void* place, unsigned bytes, bool write, bool atomic, const v
 // A range may be larger than a single access: structures that are copied as a whole.
 static void access_range(void* place, size_t bytes, bool write, const void* site) {
   auto* address = static_cast<char*>(place);
-  while (bytes) {
+  while (bytes && current) {
     unsigned part = bytes >= 16 ? 16 : bytes >= 8 ? 8 : bytes >= 4 ? 4 : bytes >= 2 ? 2 : 1;
     access(address, part, write, false, site);
     address += part;
@@ -124,6 +126,20 @@ REGRAPH_HOOKS(8)
 REGRAPH_HOOKS(16)
 void __tsan_read_range(void* place, size_t bytes) { access_range(place, bytes, false, __builtin_return_address(0)); }
 void __tsan_write_range(void* place, size_t bytes) { access_range(place, bytes, true, __builtin_return_address(0)); }
+void* __wrap_memcpy(void* to, const void* from, size_t bytes) {
+  if (options.checked || options.counted) access_range(const_cast<void*>(from), bytes, false, __builtin_return_address(0));
+  if (options.checked || options.counted) access_range(to, bytes, true, __builtin_return_address(0));
+  return memcpy(to, from, bytes);
+}
+void* __wrap_memmove(void* to, const void* from, size_t bytes) {
+  if (options.checked || options.counted) access_range(const_cast<void*>(from), bytes, false, __builtin_return_address(0));
+  if (options.checked || options.counted) access_range(to, bytes, true, __builtin_return_address(0));
+  return memmove(to, from, bytes);
+}
+void* __wrap_memset(void* place, int value, size_t bytes) {
+  if (options.checked || options.counted) access_range(place, bytes, true, __builtin_return_address(0));
+  return memset(place, value, bytes);
+}
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}

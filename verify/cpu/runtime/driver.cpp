@@ -15,21 +15,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "counts.h"
+#include "../../runner/call.h"
 #include "runtime.h"
 
 namespace regraph {
 
-struct Argument {
-  enum Kind { Array, Integer, Real } kind;
-  size_t offset = 0, bytes = 0;  // of an array, in the files of inputs and outputs
-  bool writable = false;
-  uint64_t bits = 0;        // of a scalar
-  void* pointer = nullptr;  // of an array, during its call
-};
-using Call = std::vector<Argument>;
+// An argument as the call file gives it, and where its array lies during the call.
+struct Placed {
+  Arguments arguments;
+  std::vector<void*> pointers;  // of the arrays, in order
 
-static std::vector<Call> calls;
+  template <class Visit>
+  void each_array(Visit visit) const {
+    size_t array = 0;
+    for (const Argument& argument : arguments) {
+      if (is_array(argument)) visit(argument, pointers[array++]);
+    }
+  }
+  static bool is_array(const Argument& argument) { return argument.kind != Argument::Integer && argument.kind != Argument::Floating; }
+};
+
+static std::vector<Arguments> calls;
 static std::string library;
 static const char* inputs = nullptr;
 static int outputs = -1;
@@ -64,26 +70,10 @@ static void read_setup() {
 }
 
 static void read_calls() {
-  std::ifstream file("calls");
-  std::string line, word;
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    words >> word;
-    if (word == "call") {
-      calls.emplace_back();
-      continue;
-    }
-    Argument argument{};
-    if (word == "read" || word == "write") {
-      argument.kind = Argument::Array;
-      argument.writable = word == "write";
-      words >> argument.offset >> argument.bytes;
-    } else {
-      argument.kind = word == "integer" ? Argument::Integer : Argument::Real;
-      words >> argument.bits;
-    }
-    calls.back().push_back(argument);
-  }
+  FILE* file = fopen("calls", "r");
+  if (!file) fault("harness_error", "the calls cannot be read");
+  for (Arguments arguments; read_call(file, arguments);) calls.push_back(arguments);
+  fclose(file);
 }
 
 static void map_inputs() {
@@ -102,68 +92,57 @@ static char* host_array(size_t bytes) {
   return start + pages - kPage - (bytes + 15) / 16 * 16;
 }
 
-static void place_arguments(Call& call) {
-  for (Argument& argument : call) {
-    if (argument.kind != Argument::Array) continue;
-    argument.pointer = options.host_pointers ? host_array(argument.bytes) : allocate(argument.bytes, true, false);
-    if (!argument.pointer) fault("harness_error", "the arena does not hold the arguments");
+static Placed place_arguments(const Arguments& arguments) {
+  Placed call{arguments, {}};
+  for (const Argument& argument : arguments) {
+    if (!Placed::is_array(argument)) continue;
+    char* pointer = options.host_pointers ? host_array(argument.bytes) : static_cast<char*>(allocate(argument.bytes, true, false));
+    if (!pointer) fault("harness_error", "the arena does not hold the arguments");
     open_device();
-    if (argument.bytes) memcpy(argument.pointer, inputs + argument.offset, argument.bytes);
+    if (argument.bytes) memcpy(pointer, inputs + argument.offset, argument.bytes);
     close_device();
+    call.pointers.push_back(pointer);
+  }
+  return call;
+}
+
+static void write_array(const Argument& argument, const char* from) {
+  for (size_t done = 0; done < argument.bytes;) {
+    ssize_t written = pwrite(outputs, from + done, argument.bytes - done, static_cast<off_t>(argument.offset + done));
+    if (written <= 0) fault("harness_error", "the outputs cannot be written: is the disk full?");
+    done += static_cast<size_t>(written);
   }
 }
 
-static void write_outputs(const Call& call) {
+static void write_outputs(const Placed& call) {
   open_device();
-  for (const Argument& argument : call) {
-    if (argument.kind != Argument::Array) continue;
-    for (size_t done = 0; done < argument.bytes;) {
-      ssize_t written = pwrite(outputs, static_cast<const char*>(argument.pointer) + done, argument.bytes - done, static_cast<off_t>(argument.offset + done));
-      if (written <= 0) fault("harness_error", "the outputs cannot be written: is the disk full?");
-      done += static_cast<size_t>(written);
-    }
-  }
+  call.each_array([](const Argument& argument, void* place) { write_array(argument, static_cast<const char*>(place)); });
   close_device();
-  for (const Argument& argument : call) {
-    if (argument.kind == Argument::Array && !options.host_pointers) release(argument.pointer);
-  }
-}
-
-// Integers go to general registers and then the stack, floating scalars (at most eight) to vector registers, whatever
-// their order: one call with enough of both reaches every signature of a task.
-static void invoke(const Call& call) {
-  uint64_t integers[32] = {};
-  double reals[8] = {};
-  size_t integer_count = 0, real_count = 0;
-  for (const Argument& argument : call) {
-    if (argument.kind == Argument::Real) {
-      if (real_count < 8) memcpy(&reals[real_count++], &argument.bits, sizeof(double));
-    } else if (integer_count < 32) {
-      integers[integer_count++] = argument.kind == Argument::Array ? reinterpret_cast<uint64_t>(argument.pointer) : argument.bits;
-    }
-  }
-  using Word = uint64_t;
-  using Function = void (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word,
-                            Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, double, double, double, double, double, double,
-                            double, double);
-  auto function = reinterpret_cast<Function>(candidate.base + candidate.function);
-  const Word* i = integers;
-  const double* r = reals;
-  function(i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7], i[8], i[9], i[10], i[11], i[12], i[13], i[14], i[15], i[16], i[17], i[18], i[19], i[20],
-           i[21], i[22], i[23], i[24], i[25], i[26], i[27], i[28], i[29], i[30], i[31], r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7]);
+  call.each_array([](const Argument&, void* place) {
+    if (!options.host_pointers) release(place);
+  });
 }
 
 constexpr size_t kFewBytes = 1024;  // reading this little back is no computing on the host
 
-static void judge_use(const Call& call) {
+// Whether an array is not as it was given.
+static bool changed(const Placed& call) {
+  bool any = false;
+  open_device();
+  call.each_array([&](const Argument& argument, void* place) {
+    any = any || (argument.bytes && memcmp(place, inputs + argument.offset, argument.bytes) != 0);
+  });
+  close_device();
+  return any;
+}
+
+static void judge_use(const Placed& call) {
   size_t read_only = 0, writable = 0;
-  for (const Argument& argument : call) {
-    if (argument.kind == Argument::Array) (argument.writable ? writable : read_only) += argument.bytes;
-  }
-  if (writable && !usage.launches && !usage.set_on_device) fault("reward_hack", "no kernel is launched: the work is not done on the device");
+  call.each_array([&](const Argument& argument, void*) { (argument.kind == Argument::Read ? read_only : writable) += argument.bytes; });
+  if (!usage.launches && !usage.set_on_device && changed(call)) fault("reward_hack", "no kernel is launched: the work is not done on the device");
   if (options.host_pointers) return;
-  size_t all = read_only + writable;
-  if (usage.argument_to_host > kFewBytes && usage.argument_to_host * 2 >= all - (read_only ? writable : 0)) {
+  size_t given = read_only ? read_only : writable;
+  if (usage.argument_to_host > kFewBytes && usage.argument_to_host * 2 >= given) {
     fault("reward_hack", text("the host reads %lu bytes of the arguments back: it computes, the device does not", usage.argument_to_host));
   }
   if (usage.host_to_argument > kFewBytes && usage.host_to_argument * 2 >= writable) {
@@ -171,15 +150,17 @@ static void judge_use(const Call& call) {
   }
 }
 
-static void run_call(Call& call, int number) {
+static void run_call(const Arguments& arguments, int number) {
   call_number = number;
   options.seed = static_cast<uint64_t>(number) + 1;
   options.shuffled = number % 2 == 1;  // every other call, threads go on in random order
   usage = {};
   take_error();
-  place_arguments(call);
+  Placed call = place_arguments(arguments);
+  Frame frame(call.arguments, call.pointers.data());
+  auto function = reinterpret_cast<Function>(candidate.base + candidate.function);
   auto start = std::chrono::steady_clock::now();
-  invoke(call);
+  frame.call(function);
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (int error = last_error()) {
     fault("launch_error", text("%s%s%s", cudaGetErrorName(static_cast<cudaError_t>(error)), launch_error().empty() ? "" : ": kernel ", launch_error().c_str()));

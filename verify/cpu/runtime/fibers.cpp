@@ -29,6 +29,8 @@ constexpr size_t kStaticAndDynamicLimit = 232448, kDynamicDefaultLimit = 49152;
 constexpr int kInvalidValue = 1, kInvalidConfiguration = 9;
 
 static Fiber all_fibers[kMostThreads];
+static Clock all_clocks[kMostThreads];
+Clock* clocks = all_clocks;
 static std::vector<char*> free_stacks;
 static int stacks_made = 0;
 static void* scheduler = nullptr;
@@ -92,13 +94,13 @@ static void start(Fiber* fiber) {
   *--top = reinterpret_cast<void*>(thread_entry);
   for (int saved = 0; saved < 6; saved++) *--top = nullptr;
   fiber->stack_pointer = top;
-  fiber->state = State::Ready;
 }
 
 static void resume(Fiber* fiber) {
   current = fiber;
   *candidate.thread = fiber->index;
   if (fiber->state == State::New) start(fiber);
+  fiber->state = State::Ready;
   regraph_switch(&scheduler, fiber->stack_pointer);
   current = nullptr;
   if (fiber->state == State::Done) {
@@ -115,9 +117,7 @@ static void release_barrier() {
   running.votes = running.waiting = 0;
   running.epoch++;
   if (options.counted) counts_barrier();
-  for (int i = 0; i < running.threads; i++) {
-    if (fibers[i].state == State::AtBarrier) fibers[i].state = State::Ready;
-  }
+  running.barriers++;
 }
 
 int barrier(bool predicate, int* alive) {
@@ -125,6 +125,7 @@ int barrier(bool predicate, int* alive) {
   current->site = __builtin_return_address(0);
   running.votes += predicate;
   current->state = State::AtBarrier;
+  current->barriers = running.barriers;
   if (options.checked) settle_pending_write();
   if (++running.waiting == running.alive) release_barrier();
   to_scheduler();
@@ -310,8 +311,8 @@ static void run_block() {
     fiber.site = nullptr;
     fiber.fenced = fiber.published = fiber.acquired = false;
     if (options.checked) {
-      memset(fiber.seen, 0, sizeof fiber.seen);
-      fiber.seen[fiber.lane] = 1;
+      memset(clocks[i], 0, sizeof clocks[i]);
+      clocks[i][fiber.lane] = 1;
     }
   }
   fill_shared();
@@ -320,7 +321,8 @@ static void run_block() {
     if (options.shuffled) shuffle_order();
     for (int i = 0; i < running.threads; i++) {
       Fiber* fiber = &fibers[order[i]];
-      if (fiber->state > State::Ready) continue;
+      bool released = fiber->state == State::AtBarrier && fiber->barriers != running.barriers;
+      if (fiber->state > State::Ready && !released) continue;
       resume(fiber);
       progress = true;
     }

@@ -58,13 +58,13 @@ void open_shadow() {
 void joined(uint32_t lanes, Fiber* warp) {
   uint32_t all[32] = {};
   for (uint32_t left = lanes; left; left &= left - 1) {
-    const Fiber& fiber = warp[__builtin_ctz(left)];
-    for (int lane = 0; lane < 32; lane++) all[lane] = fiber.seen[lane] > all[lane] ? fiber.seen[lane] : all[lane];
+    const Clock& seen = clocks[warp[__builtin_ctz(left)].linear];
+    for (int lane = 0; lane < 32; lane++) all[lane] = std::max(all[lane], seen[lane]);
   }
   for (uint32_t left = lanes; left; left &= left - 1) {
-    Fiber& fiber = warp[__builtin_ctz(left)];
-    memcpy(fiber.seen, all, sizeof all);
-    fiber.seen[fiber.lane]++;
+    const Fiber& fiber = warp[__builtin_ctz(left)];
+    memcpy(clocks[fiber.linear], all, sizeof all);
+    clocks[fiber.linear][fiber.lane]++;
   }
 }
 
@@ -106,7 +106,7 @@ static Relation relation(const Access& earlier, bool shared) {
   }
   if (earlier.epoch != running.epoch || earlier.thread == current->linear) return Relation::Ordered;
   const Fiber& other = fibers[earlier.thread];
-  if (other.warp == current->warp) return current->seen[other.lane] >= earlier.clock ? Relation::Ordered : Relation::UnorderedInWarp;
+  if (other.warp == current->warp) return clocks[current->linear][other.lane] >= earlier.clock ? Relation::Ordered : Relation::UnorderedInWarp;
   return other.published && current->acquired ? Relation::Ordered : Relation::Unordered;
 }
 
@@ -219,7 +219,7 @@ static std::vector<Cell>& split(Cell& cell) {
 void race_check(bool shared, size_t offset, void* address, unsigned bytes, bool write, bool atomic, const void* site) {
   settle_pending_write();
   auto site_offset = static_cast<uint32_t>(static_cast<const char*>(site) - candidate.base);
-  Access now{running.epoch, current->seen[current->lane], site_offset, static_cast<uint16_t>(current->linear), atomic};
+  Access now{running.epoch, clocks[current->linear][current->lane], site_offset, static_cast<uint16_t>(current->linear), atomic};
   Conflict conflict{now, false, write, shared, offset, static_cast<char*>(address), bytes, site};
   Cell* cells = shared ? shared_cells : global_cells;
   for (size_t byte = offset; byte < offset + bytes;) {

@@ -31,12 +31,13 @@ struct Fiber {
   uint64_t value = 0, result = 0;
   void* site = nullptr;  // where it waits, or its latest atomic operation
   uint32_t spins = 0;    // atomic operations since it last gave way
-  bool predicate = false;
-  // For the race check: collectives of each lane of its warp that are known to be over, and how it took part in
-  // ordering by fences and atomics.
-  uint32_t seen[32] = {};
+  uint32_t barriers = 0; // of the block, that were over when it came to the one it waits at
+  // For the race check: how it took part in ordering by fences and atomics.
   bool fenced = false, published = false, acquired = false;
 };
+// For the race check, by thread and lane of its warp: how many collectives of that lane the thread knows to be over.
+using Clock = uint32_t[32];
+extern Clock* clocks;
 
 // The launch and the block that run now.
 struct Running {
@@ -46,6 +47,7 @@ struct Running {
   uint64_t block_number = 0; // linear, within the launch
   uint32_t epoch = 0;        // counts barriers over all blocks and launches; never reused
   uint32_t launch_epoch = 0, block_epoch = 0;  // the first epochs of the launch and of the block
+  uint32_t barriers = 0;  // that are over
   int votes = 0, released_votes = 0, released_alive = 0;
   char* dynamic = nullptr;
   size_t dynamic_bytes = 0;

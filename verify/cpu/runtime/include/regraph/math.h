@@ -75,6 +75,13 @@ REGRAPH_SPECIAL float regraph_special_tanh(float x) { return tanhf(x); }
 #define __frcp_rn regraph_special_reciprocal
 #define __tanhf regraph_special_tanh
 #define rsqrtf regraph_special_reciprocal_root
+// Functions of the C library that write through pointers, written out so that the checks see the writes.
+inline void regraph_sincosf(float x, float* sine, float* cosine) { *sine = sinf(x); *cosine = cosf(x); }
+inline void regraph_sincos(double x, double* sine, double* cosine) { *sine = sin(x); *cosine = cos(x); }
+inline float regraph_modff(float x, float* whole) { *whole = truncf(x); return std::isinf(x) ? copysignf(0.0f, x) : copysignf(x - *whole, x); }
+#define sincosf regraph_sincosf
+#define sincos regraph_sincos
+#define modff regraph_modff
 inline void __sincosf(float x, float* sine, float* cosine) { *sine = __sinf(x); *cosine = __cosf(x); }
 inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }

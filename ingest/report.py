@@ -1,0 +1,42 @@
+"""The summary of a run as text for people."""
+
+from __future__ import annotations
+
+from ingest.merging import Summary
+
+_SHOWN = 8
+
+
+def text_of(summary: Summary) -> str:
+    """A few lines: what came in, what it changed, what was not accepted and what waits for a person."""
+    document = summary.document()
+    techniques, transitions = document["techniques"], document["transitions"]
+    head = "Would merge" if summary.dry_run else "Merged"
+    lines = [
+        f"{head} {summary.merged:,} of {summary.read:,} trajectories ({summary.steps:,} steps); "
+        f"{summary.duplicates:,} known already, {summary.rejected:,} rejected.",
+        f"Techniques: {techniques['new']} new, {techniques['known']} known. "  # type: ignore[index]
+        f"Transitions: {transitions['new']} new, {transitions['known']} known.",  # type: ignore[index]
+    ]
+    if summary.verdicts:
+        lines.append(
+            "Verdicts: "
+            + ", ".join(f"{count:,} {name}" for name, count in sorted(summary.verdicts.items()))
+            + f" (level {summary.level.value})."
+        )
+    else:
+        lines.append("Nothing was verified.")
+    if summary.measured:
+        lines.append(f"{summary.measured:,} steps keep the verdict that was measured before.")
+    if summary.compiled_only:
+        lines.append(
+            f"{summary.compiled_only:,} trajectories name no task: only the compile level could judge them (--task names one)."
+        )
+    if summary.repairs:
+        lines.append(f"{len(summary.repairs)} answers had to be repaired; --json lists the repairs.")
+    if summary.review:
+        shown = ", ".join(f"`{name}`" for name in summary.review[:_SHOWN])
+        more = f" and {len(summary.review) - _SHOWN} more" if len(summary.review) > _SHOWN else ""
+        lines.append(f"To review: {shown}{more} (`regraph technique review`, `regraph technique alias`).")
+    lines.extend(f"Rejected lines with reasons: {path}" for path in summary.rejected_files)
+    return "\n".join(lines)

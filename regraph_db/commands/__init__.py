@@ -1,0 +1,1 @@
+"""Commands over the graph itself; the packages above add theirs by entry points."""
