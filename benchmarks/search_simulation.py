@@ -93,12 +93,14 @@ class Task:
 class Simulation:
     """One search over one task, advanced in memory; ``runners`` rollouts are under way at a time."""
 
-    def __init__(self, task: Task, facts: Knowledge, settings: SearchSettings, seed: int, *, random_walk: bool = False) -> None:
+    def __init__(
+        self, task: Task, facts: Knowledge, settings: SearchSettings, seed: int, *, random_walk: bool = False
+    ) -> None:
         self.task = task
         self.facts = facts
         self.settings = settings
         self.random_walk = random_walk
-        self.rng = Random(seed)  # noqa: S311
+        self.rng = Random(seed)
         self.tree = Tree.rooted(ROOT)
         self.codes = {ROOT: Code()}
         self.best = 0.0
@@ -176,10 +178,10 @@ def compare(tasks: int, budget: int, seed: int, worlds: int = 20) -> dict[str, l
     """The best log2 speedups by variant, one a task."""
     found: dict[str, list[float]] = {name: [] for name in ["random", *VARIANTS, *(f"{n} runners" for n in (2, 4, 8))]}
     for number in range(tasks):
-        world_rng = Random(f"{seed} world {number % worlds}")  # noqa: S311
+        world_rng = Random(f"{seed} world {number % worlds}")
         world = World.drawn(world_rng)
         transitions = world.transitions(world_rng)
-        task = Task(world, Random(f"{seed} task {number}"))  # noqa: S311
+        task = Task(world, Random(f"{seed} task {number}"))
 
         def run(name: str, values: dict[str, object], runners: int = 1, walk_at_random: bool = False) -> None:
             settings = SearchSettings.model_validate({"step_cap": STEP_CAP, **values})

@@ -3,39 +3,127 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from regraph_db.cli import json_option, print_json
+from regraph_db.cli import json_option, print_json, store_option
+
+_STRATEGIES = ["mcgs", "random", "rag", "standard", "cot", "fsr"]
+_TIERS = click.Choice(["easy", "medium", "hard"])
+_SPLITS = click.Choice(["train", "test"])
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_TRAJECTORIES = click.option(
+    "--folder", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Read trajectories from here."
+)
 
 
 @click.group("eval")
 def evaluate() -> None:
-    """Measure trajectories, run benchmark campaigns and report them.
+    """Run benchmark campaigns and report them; measure and test the shipped trajectories.
 
     \b
     Example:
-      regraph eval run saxpy relu --strategy mcgs --strategy random --model model.gguf --budget 40 --out results.jsonl
-      regraph eval report results.jsonl --html report.html
+      regraph eval run --split test --strategy mcgs --strategy random --model model.gguf --budget 40 --out runs.jsonl
+      regraph eval report runs.jsonl --html report.html
     """
+
+
+@evaluate.command("run")
+@click.argument("tasks", nargs=-1, metavar="[TASK…]")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The results, JSON lines.")
+@click.option(
+    "--strategy", "strategies", type=click.Choice(_STRATEGIES), multiple=True, default=("mcgs",), show_default=True
+)
+@click.option("--model", "models", multiple=True, metavar="MODEL", help="FILE.gguf or langchain:PROVIDER/NAME.")
+@click.option("--samples", type=click.IntRange(1), default=1, show_default=True, help="Searches for each task.")
+@click.option("--budget", type=click.IntRange(1), help="Calls of each search.  [default: search.budget, 200]")
+@click.option("--level", type=click.Choice(["functional", "modelled", "gpu"]), help="[default: the machine's best]")
+@click.option("--tier", type=_TIERS, help="Only tasks of this tier.")
+@click.option("--split", type=_SPLITS, default="test", show_default=True, help="Which tasks, when none is named.")
+@click.option("--mode", type=click.Choice(["graph", "paper"]), help="Our decisions, or the paper's literal ones.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Sample i has seed + i.")
+@click.option("--gpu", type=click.IntRange(0), help="Which GPU.")
+@store_option
+@json_option
+def run_(tasks: tuple[str, ...], out: Path, as_json: bool, **chosen: Any) -> None:
+    """Run every TASK with every strategy and model at one budget, and append what comes of it to a file.
+
+    Run it again with the same options to go on after a kill: finished samples are skipped, the unfinished search is
+    resumed from the graph.
+
+    \b
+    Example:
+      regraph eval run saxpy relu --strategy mcgs --strategy rag --model model.gguf --budget 40 --out runs.jsonl
+    """
+    from cudaeval.launch import launch
+    from cudaeval.results import Sample
+
+    def show(sample: Sample, place: int, total: int) -> None:
+        speed = f"{sample.speedup:.2f}x" if sample.speedup is not None else "correct" if sample.solved else "–"
+        click.echo(f"[{place}/{total}] {sample.task} {sample.strategy} sample {sample.sample}: {speed}", err=True)
+
+    ran, total = launch(tasks, out, chosen, show)
+    if as_json:
+        print_json({"out": out, "ran": ran, "known": total - ran, "samples": total})
+    else:
+        click.echo(f"{ran} samples run, {total - ran} known before; {out} holds them.")
+
+
+@evaluate.command("report")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--k", type=click.IntRange(1), default=1, show_default=True, help="Of pass@k and speedup@k.")
+@click.option("--tier", type=_TIERS, help="Only this tier.")
+@click.option("--split", type=_SPLITS, help="Only this split.")
+@click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), help="Write the tables as Markdown.")
+@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with plots.")
+@json_option
+def report_(
+    files: tuple[Path, ...],
+    k: int,
+    tier: str | None,
+    split: str | None,
+    markdown: Path | None,
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    """Tables of what the campaigns in FILES found, by strategy, model and tier.
+
+    \b
+    Example:
+      regraph eval report runs.jsonl --k 1 --markdown report.md --html report.html
+    """
+    from cudaeval import report
+
+    terms, samples = report.load(files)
+    found = report.build(terms, samples, k, tier=tier, split=split)
+    if markdown is not None:
+        markdown.write_text(report.markdown(found), encoding="utf-8")
+    if page is not None:
+        from cudaeval.page import html
+
+        page.write_text(html(found), encoding="utf-8")
+    if as_json:
+        print_json(report.document(found))
+        return
+    from rich.console import Console
+
+    console = Console(width=None if Console().is_terminal else 160)
+    for table in report.tables(found):
+        console.print(table)
+    for note in report.notes(found):
+        click.echo(note)
 
 
 @evaluate.command("measure")
 @click.argument("names", nargs=-1, metavar="[TASK…]")
-@click.option("--gpu", type=click.IntRange(min=0), default=None, help="Which GPU to measure on.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write here instead of beside the trajectories.")
-@click.option("--folder", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Read trajectories from here.")
+@click.option("--gpu", type=click.IntRange(min=0), help="Which GPU to measure on.")
+@click.option("--out", type=_FOLDER, help="Write here instead of beside the trajectories.")
+@_TRAJECTORIES
 @click.option("--again", is_flag=True, help="Measure what is measured already, too.")
 @json_option
-@click.pass_context
 def measure_(
-    ctx: click.Context,
-    names: tuple[str, ...],
-    gpu: int | None,
-    out: Path | None,
-    folder: Path | None,
-    again: bool,
-    as_json: bool,
+    names: tuple[str, ...], gpu: int | None, out: Path | None, folder: Path | None, again: bool, as_json: bool
 ) -> None:
     """Time every step of the trajectories of TASK… (all of them by default) on a GPU.
 
@@ -48,9 +136,9 @@ def measure_(
     """
     from cudaeval import TRAJECTORIES, shipped
     from cudaeval.measure import measure
-    from regraph_db import settings
     from regraph_db.errors import InternalFault
     from regraph_db.records import Verdict
+    from regraph_db.settings import section
     from verify import Judge
     from verify.settings import VerifySettings
 
@@ -62,14 +150,92 @@ def measure_(
         seconds = f"{verdict.candidate_seconds * 1e6:.1f} us" if verdict.candidate_seconds else verdict.reason
         click.echo(f"{name} step {index + 1}: {verdict.verdict} {seconds}", err=True)
 
-    with Judge(settings.section("verify", VerifySettings, {"gpu": gpu, "level": "gpu"})) as judge:
-        outcome = measure(
-            names or shipped.names(folder), judge, folder=folder, out=out, again=again, progress=show
-        )
+    with Judge(section("verify", VerifySettings, {"gpu": gpu, "level": "gpu"})) as judge:
+        chosen = names or shipped.names(folder)
+        outcome = measure(chosen, judge, folder=folder, out=out, again=again, progress=show)
     if as_json:
         print_json({"written": outcome.written, "kept": outcome.kept, "broken": outcome.broken})
     else:
-        click.echo(f"{len(outcome.written)} measured, {len(outcome.kept)} unchanged, {len(outcome.broken)} not measured.")
+        click.echo(f"{len(outcome.written)} measured, {len(outcome.kept)} kept, {len(outcome.broken)} not measured.")
     if outcome.broken:
         name, reason = next(iter(outcome.broken.items()))
         raise InternalFault(f"the judge failed on {len(outcome.broken)} tasks; first {reason}", where=name)
+
+
+@evaluate.command("trajectories")
+@_TRAJECTORIES
+@click.option("--markdown", is_flag=True, help="Print the table of docs/cudaeval.md.")
+@json_option
+@click.pass_context
+def trajectories_(ctx: click.Context, folder: Path | None, markdown: bool, as_json: bool) -> None:
+    """List the shipped trajectories with the best measured speedup and share of the bound.
+
+    Ends with 1 when a measurement does not speak of the code that stands there.
+
+    \b
+    Example:
+      regraph eval trajectories
+    """
+    from cudaeval import TRAJECTORIES, catalogue
+
+    entries = catalogue.entries(folder or TRAJECTORIES)
+    if as_json:
+        print_json([entry.document() for entry in entries])
+    elif markdown:
+        click.echo(catalogue.markdown(entries), nl=False)
+    else:
+        for entry in entries:
+            click.echo(entry.line())
+        click.echo(f"{len(entries)} trajectories, {sum(entry.steps for entry in entries)} steps.")
+    if any(entry.stale for entry in entries):
+        ctx.exit(1)
+
+
+@evaluate.command("mutate")
+@click.argument("names", nargs=-1, metavar="[TASK…]")
+@click.option("--count", type=click.IntRange(1), default=5, show_default=True, help="Mutants of each task.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--least", type=click.FloatRange(0, 1), default=0.98, show_default=True, help="Share to be caught.")
+@click.option("--level", type=click.Choice(["functional", "gpu"]), default="functional", show_default=True)
+@json_option
+@click.pass_context
+def mutate_(
+    ctx: click.Context, names: tuple[str, ...], count: int, seed: int, least: float, level: str, as_json: bool
+) -> None:
+    """Break right kernels on purpose and see whether the tests of TASK… (all by default) notice.
+
+    Survivors are listed with file and line: a hole in the task's tests, or a change that does no harm. Ends with 1 when
+    fewer than --least are caught.
+
+    \b
+    Example:
+      regraph eval mutate saxpy histogram --count 8
+    """
+    from cudaeval import shipped
+    from cudaeval.mutate import Mutant, check
+    from regraph_db.records import Level, Verdict
+    from verify import Judge, load_task
+
+    def show(mutant: Mutant, verdict: Verdict) -> None:
+        where = f"{mutant.task} step {mutant.step} line {mutant.line}"
+        click.echo(f"{where}: {mutant.operator}: {verdict.verdict}", err=True)
+
+    tasks = []
+    for name in names or shipped.names():
+        (trajectory,) = shipped.read_trajectories(shipped.trajectory_file(name))
+        tasks.append((load_task(name), [step.code for step in trajectory.steps]))
+    with Judge() as judge:
+        found = check(tasks, judge, count=count, seed=seed, level=Level(level), progress=show)
+    survivors = [
+        {"task": each.task, "step": each.step, "line": each.line, "operator": each.operator, "text": each.text}
+        for each in found.survivors
+    ]
+    if as_json:
+        counts = {"caught": found.caught, "share": found.share, "uncounted": found.uncounted}
+        print_json({**counts, "survivors": survivors})
+    else:
+        for each in survivors:
+            click.echo(f"survived: {each['task']} step {each['step']} line {each['line']}: {each['operator']}")
+        click.echo(f"{found.caught} of {found.caught + len(survivors)} mutants caught ({found.share:.1%}).")
+    if found.share < least:
+        ctx.exit(1)

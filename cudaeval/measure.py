@@ -23,6 +23,7 @@ from cudaeval.shipped import (
     read_trajectories,
     staleness,
     trajectory_file,
+    workload,
     write_measured,
 )
 from regraph_db.errors import InternalFault
@@ -67,8 +68,8 @@ def measure(
 ) -> Outcome:
     """Judge every step of ``names`` at level gpu and write a measured file for each task into ``out`` (or ``folder``).
 
-    A task whose file there already speaks of the same code and task is left alone unless ``again``. A step that fails is
-    written with its verdict; a task with a ``harness_error`` is not written at all.
+    A task whose file there already speaks of the same code and task is left alone unless ``again``. A step that fails
+    is written with its verdict; a task with a ``harness_error`` is not written at all.
     """
     out = out or folder
     waiting: dict[Future[Verdict], list[tuple[str, int]]] = {}
@@ -77,7 +78,7 @@ def measure(
     for name in names:
         work = _load(name, folder)
         known = read_measured(measured_file(name, out))
-        if known is not None and not again and not staleness(known, work.trajectory, work.task.hash):
+        if known is not None and not again and not staleness(known, work.trajectory, work.task):
             kept.append(name)
             continue
         unfinished[name] = work
@@ -143,7 +144,7 @@ def _measured(ended: _Open) -> Measured:
     evidence = max((v.evidence for v in verdicts), key=lambda e: (bool(e.gpu), e.samples))
     return Measured(
         task=ended.task.name,
-        task_hash=ended.task.hash,
+        workload=workload(ended.task),
         trajectory=ended.trajectory.id,
         gpu=evidence.gpu,
         driver=evidence.driver,

@@ -1,8 +1,8 @@
 """What a benchmark's samples amount to: pure functions over numbers, no files and no clocks.
 
-A *sample* is one answer to one task: the speedup it was measured at, or ``None`` when it is not correct. A search counts
-as one sample, whatever its budget. Tasks are the units of every mean and of the bootstrap: a task with many samples
-weighs as much as a task with few.
+A *sample* is one answer to one task: the speedup it was measured at, or ``None`` when it is not correct. A search
+counts as one sample, whatever its budget. Tasks are the units of every mean and of the bootstrap: a task with many
+samples weighs as much as a task with few.
 
 Sources: pass@k from Chen et al. (arXiv 2107.03374, eq. 1); speedup@k from Nichols et al. (ParEval, arXiv 2401.12554),
 with the sum written so that it is the expected best of k samples; fast_p from KernelBench (arXiv 2502.10517).
@@ -11,7 +11,7 @@ with the sum written so that it is the expected best of k samples; fast_p from K
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,7 +103,8 @@ def bootstrap(values: Sequence[float], *, resamples: int = 2000, seed: int = 0,
               statistic: Callable[[Floats], Floats] | None = None) -> Estimate:
     """``statistic`` of ``values`` (one per task) and its interval under resampling of the tasks.
 
-    ``statistic`` maps an array of shape (rows, tasks) to one figure a row; the mean by default. Deterministic in ``seed``.
+    ``statistic`` maps an array of shape (rows, tasks) to one figure a row; the mean by default. The same ``seed``
+    gives the same interval.
     """
     if not values:
         raise ValueError("no values")
@@ -132,13 +133,36 @@ class TaskSamples:
 
     task: str
     tier: str  #: easy, medium or hard
-    speedups: tuple[float | None, ...]  #: one a sample, in any order; ``None`` is a failed sample
+    failed: int  #: samples that are not correct
+    correct: int
+    speedups: tuple[float, ...] = ()  #: one for each correct sample; empty where speed was not measured
     bound_shares: tuple[float, ...] = ()  #: of the correct samples, where they were measured
+
+    def __post_init__(self) -> None:
+        if self.speedups and len(self.speedups) != self.correct:
+            raise ValueError(f"{self.task}: {len(self.speedups)} speedups of {self.correct} correct samples")
+
+    @property
+    def total(self) -> int:
+        return self.correct + self.failed
+
+    @property
+    def timed(self) -> bool:
+        """Whether every correct sample has a speedup."""
+        return len(self.speedups) == self.correct
+
+    @property
+    def samples(self) -> Samples:
+        """The samples as the functions above take them."""
+        return [*self.speedups, *([None] * self.failed)]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The figures of one tier (or of all tasks) at one ``k``; figures over no task are ``None``."""
+    """The figures of one tier (or of all tasks) at one ``k``; figures over no task are ``None``.
+
+    Where a correct sample was not timed, every figure of speed is ``None``: speed is not known, not zero.
+    """
 
     tier: str
     tasks: int
@@ -153,14 +177,14 @@ class Summary:
     bound_share: float | None  #: mean over tasks of their best sample's share
 
 
-def summarise(tasks: Sequence[TaskSamples], k: int = 1, *, resamples: int = 2000, seed: int = 0) -> dict[str, Summary]:
+def summarise(
+    tasks: Sequence[TaskSamples], k: int = 1, *, resamples: int = 2000, seed: int = 0
+) -> dict[str, Summary]:
     """The summary of every tier that has tasks, and of ``all``.
 
-    ``k`` is cut to the number of samples where a task has fewer: such a task is then judged by all that it has.
+    ``k`` is cut to the number of samples where a task has fewer: such a task is judged by all that it has.
     """
-    groups: Mapping[str, list[TaskSamples]] = {
-        tier: [t for t in tasks if tier in (ALL, t.tier)] for tier in (*TIERS, ALL)
-    }
+    groups = {tier: [t for t in tasks if tier in (ALL, t.tier)] for tier in (*TIERS, ALL)}
     return {
         tier: _summary(tier, group, k, resamples, seed) for tier, group in groups.items() if group or tier == ALL
     }
@@ -170,29 +194,22 @@ def _summary(tier: str, tasks: list[TaskSamples], k: int, resamples: int, seed: 
     def estimate(values: Sequence[float], statistic: Callable[[Floats], Floats] | None = None) -> Estimate | None:
         return bootstrap(values, resamples=resamples, seed=seed, statistic=statistic) if values else None
 
-    judged = [t for t in tasks if t.speedups]
-    cuts = [min(k, len(t.speedups)) for t in judged]
-    passes = [
-        pass_at_k(len(t.speedups), sum(s is not None for s in t.speedups), cut)
-        for t, cut in zip(judged, cuts, strict=True)
-    ]
-    counted = [speedup_at_k(t.speedups, cut) for t, cut in zip(judged, cuts, strict=True)]
-    solved = [
-        value for t, cut in zip(judged, cuts, strict=True) if (value := solved_speedup_at_k(t.speedups, cut)) is not None
-    ]
-    shares = [max(t.bound_shares) for t in judged if t.bound_shares]
+    judged = [t for t in tasks if t.total]
+    timed = judged if all(t.timed for t in judged) else []
+    of_solved = [solved_speedup_at_k(t.samples, min(k, t.total)) for t in timed]
+    solved = [speedup for speedup in of_solved if speedup is not None]
     return Summary(
         tier=tier,
         tasks=len(tasks),
-        solved=len(solved),
+        solved=sum(t.correct > 0 for t in judged),
         k=k,
-        pass_at_k=estimate(passes),
-        speedup_at_k=estimate(counted),
+        pass_at_k=estimate([pass_at_k(t.total, t.correct, min(k, t.total)) for t in judged]),
+        speedup_at_k=estimate([speedup_at_k(t.samples, min(k, t.total)) for t in timed]),
         solved_speedup_at_k=estimate(solved),
         geometric_mean=estimate(solved, row_geometric_means),
-        fast_1=_mean([fast_p(t.speedups, 1.0) for t in judged]),
-        fast_2=_mean([fast_p(t.speedups, 2.0) for t in judged]),
-        bound_share=_mean(shares),
+        fast_1=_mean([fast_p(t.samples, 1.0) for t in timed]),
+        fast_2=_mean([fast_p(t.samples, 2.0) for t in timed]),
+        bound_share=_mean([max(t.bound_shares) for t in timed if t.bound_shares]),
     )
 
 

@@ -7,13 +7,16 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError
 
 from cudaeval import TRAJECTORIES
 from regraph_db.errors import InputError, NotFound
-from regraph_db.records import Interval, Level, Record, Seconds, Trajectory, VerdictKind
+from regraph_db.records import Interval, Level, Record, Seconds, Trajectory, VerdictKind, content_id
+
+if TYPE_CHECKING:
+    from verify import Task
 
 SCHEMA = 1
 SUFFIX = ".measured.json"
@@ -47,7 +50,7 @@ class Measured(Record):
 
     version: int = SCHEMA
     task: str
-    task_hash: str  #: of the task folder that the steps were judged by
+    workload: str  #: hash of what was timed: signature, reference and timed sizes of the task
     trajectory: str  #: the trajectory's id
     gpu: str
     driver: str
@@ -86,8 +89,8 @@ def trajectory_file(name: str, folder: Path = TRAJECTORIES) -> Path:
 def read_trajectories(file: Path) -> list[Trajectory]:
     """The trajectories of one file; every error names file, line and field.
 
-    Raises :class:`InputError` for a line that is no JSON object, an unknown field, an empty method or code, and an empty
-    file. The format is `docs/trajectory-format.md`.
+    Raises :class:`InputError` for a line that is no JSON object, an unknown field, an empty method or code, and an
+    empty file. The format is `docs/trajectory-format.md`.
     """
     found = []
     for number, line in _lines(file):
@@ -150,12 +153,17 @@ def write_measured(measured: Measured, file: Path) -> None:
     part.replace(file)
 
 
-def staleness(measured: Measured, trajectory: Trajectory, task_hash: str) -> str:
-    """Why ``measured`` does not speak of ``trajectory`` as judged by this task; empty when it does."""
+def workload(task: Task) -> str:
+    """A hash of what a measurement of ``task`` depends on; more check sizes or a new title do not change it."""
+    return content_id("workload", task.signature, task.reference, task.sizes.timed)
+
+
+def staleness(measured: Measured, trajectory: Trajectory, task: Task) -> str:
+    """Why ``measured`` does not speak of ``trajectory`` and ``task`` as they are; empty when it does."""
     if measured.task != trajectory.task:
         return f"it measured task `{measured.task}`, the trajectory is of `{trajectory.task}`"
-    if measured.task_hash != task_hash:
-        return "the task has changed since"
+    if measured.workload != workload(task):
+        return "the task's reference, signature or timed sizes have changed since"
     if len(measured.steps) != len(trajectory.steps):
         return f"it holds {len(measured.steps)} steps, the trajectory {len(trajectory.steps)}"
     for index, (step, written) in enumerate(zip(measured.steps, trajectory.steps, strict=True)):

@@ -14,7 +14,9 @@ GRACE_SHARE, GRACE = 0.2, 2.0
 BACKOFF = 0.5
 
 
-def answer(generator: Generator, prompt: Prompt, sampling: Sampling, *, retries: int, backoff: float = BACKOFF) -> Answer:
+def answer(
+    generator: Generator, prompt: Prompt, sampling: Sampling, *, retries: int, backoff: float = BACKOFF
+) -> Answer:
     """One answer, tried at most ``1 + retries`` times, each with its own seed.
 
     Raises :class:`GeneratorFault` when every try failed. A generator that hangs is left behind in its thread after the

@@ -16,7 +16,9 @@ class Progress:
     budget: int
     calls: int = 0  #: of the whole search, as of the last look at the store
     own_calls: int = 0
-    verdicts: Counter[str] = field(default_factory=Counter)  #: of this runner's attempts: verdicts, and outcomes without one
+    verdicts: Counter[str] = field(
+        default_factory=Counter
+    )  #: of this runner's attempts: verdicts, and outcomes without one
     best: Attempt | None = None  #: the best of this runner and of what it read from the store
     path: tuple[str, ...] = ()  #: techniques of the rollout that moved last
     latest: Attempt | None = None

@@ -122,7 +122,9 @@ def finish(
     shortened = runner.shortened if runner else {}
     notes = [f"{left_out} in {count} prompts, which did not fit the context" for left_out, count in shortened.items()]
     if record.calls < record.budget:
-        notes.append(f"stopped after {record.calls} of {record.budget} calls: nothing was left to try, or no gain any more")
+        notes.append(
+            f"stopped after {record.calls} of {record.budget} calls: nothing was left to try, or no gain any more"
+        )
     return conclude(
         store,
         search,

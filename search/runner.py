@@ -54,7 +54,13 @@ class Judging(Protocol):
     """What a runner needs of the judge; :class:`verify.Judge` is one."""
 
     def submit(
-        self, task: Task | None, source: str, level: Level | None = None, *, baseline: str | None = None, fresh: bool = False
+        self,
+        task: Task | None,
+        source: str,
+        level: Level | None = None,
+        *,
+        baseline: str | None = None,
+        fresh: bool = False,
     ) -> Future[Verdict]: ...
 
 
@@ -188,18 +194,16 @@ class SearchRunner:
         if place >= snapshot.search.budget or snapshot.search.status is SearchStatus.FINISHED:
             return None
         name = f"{self.search.seed}/{self.stream}/{place}"
-        plan = self.strategy.plan(snapshot, Random(f"{name}/policy"))  # noqa: S311 -- reproducible, nothing secret
+        plan = self.strategy.plan(snapshot, Random(f"{name}/policy"))
         self._begun += 1
         rollout = content_id("rollout", self.search.id, self.runner.id, self._begun)
         granted = self.store.begin_rollout(
-            RolloutRecord(
-                id=rollout, search=self.search.id, runner=self.runner.id, path=plan.path, calls=plan.calls
-            )
+            RolloutRecord(id=rollout, search=self.search.id, runner=self.runner.id, path=plan.path, calls=plan.calls)
         )
         if not granted:
             return None
         self.progress.path = tuple(target for _, target in plan.path)
-        seeds = Random(f"{name}/answers")  # noqa: S311 -- reproducible, nothing secret
+        seeds = Random(f"{name}/answers")
         return _Slot(rollout, plan, granted, plan.rollout(granted), seeds)
 
     def _advance(self, slot: _Slot, attempts: Sequence[Attempt]) -> None:
@@ -215,9 +219,7 @@ class SearchRunner:
 
     def _ask(self, ask: Ask, seed: int) -> _Pending:
         settings = self.settings
-        sampling = Sampling(
-            seed, settings.temperature, settings.top_p, settings.max_tokens, settings.generator_seconds
-        )
+        sampling = Sampling(seed, settings.temperature, settings.top_p, settings.max_tokens, settings.generator_seconds)
         began = time.monotonic()
         try:
             with self.watch.measuring("generate"):
@@ -311,7 +313,7 @@ class SearchRunner:
     def _tell(self, attempt: Attempt) -> None:
         before = self.progress.best
         self.progress.count(attempt)
-        if attempt.technique:
+        if attempt.technique and attempt.target not in self.progress.path[-1:]:
             self.progress.path = (*self.progress.path[: self.settings.step_cap * 2], attempt.technique)
         if self.progress.best is attempt and gains(attempt, before, self.settings.early_stop_gain):
             self._best_at = self.progress.own_calls
@@ -399,5 +401,3 @@ def gains(attempt: Attempt, former: Attempt | None, share: float) -> bool:
     if former is None or attempt.speedup is None or former.speedup is None:
         return better(attempt, former)
     return attempt.speedup > former.speedup * (1 + share)
-
-

@@ -112,7 +112,7 @@ class SearchSettings(Section):
     context: int = Field(
         0, ge=0, description="tokens of context; 0: as many as the model was trained for, at most 16384 (ours)"
     )
-    threads: int = Field(0, ge=0, description="threads of llama.cpp; 0: the number of cores (ours)")
+    threads: int = Field(0, ge=0, description="threads of llama.cpp; 0: half the cores, for the other half compiles (ours)")
     gpu_layers: int = Field(
         -1, ge=-1, description="layers of the model on the GPU where llama.cpp was built for one; -1: all (ours)"
     )

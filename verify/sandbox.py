@@ -150,7 +150,8 @@ def _run(
         "folder": str(folder),
         "environment": {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8", **env},
         "readable": [*SYSTEM, "/proc", *(("/sys",) if gpu else ("/sys/devices/system",)), *(str(Path(path).resolve()) for path in readable)],
-        "devices": [*_DEVICES, *(_gpu_devices() if gpu else ())],
+        # The driver names its threads by writing /proc/self/task/*/comm and gives up where it cannot.
+        "devices": [*_DEVICES, *((*_gpu_devices(), "/proc/self/task") if gpu else ())],
         "namespaces": list(using.namespaces),
         "landlock": using.landlock,
         "seccomp": using.seccomp,

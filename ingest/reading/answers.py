@@ -74,7 +74,9 @@ def _block(text: str) -> tuple[str, bool]:
         best = max(blocks, key=lambda match: len(match.group(1))).group(1)
         if best.rstrip()[-1:] in ("]", "}"):
             return best, len(best.strip()) + 12 < len(stripped)
-        return _to_last_bracket(text[start:]), True
+        # Without a closing fence the answer was cut: its last step is repaired as far as it goes, and not left out here.
+        closed = text.rstrip().endswith("```") or not best.endswith(text[-20:])
+        return (_to_last_bracket(text[start:]) if closed else text[start:]), True
     start = min((i for i in (text.find("[\n"), text.find("[{"), text.find("{")) if i >= 0), default=-1)
     return (_to_last_bracket(text[start:]), True) if start >= 0 else (stripped, False)
 

@@ -70,6 +70,8 @@ def _detect(source: Source) -> str:
         return "answer" if pretty else "lines"
     if head[:1] == b"[":
         return "lines" if first.rstrip().endswith(b"]") and first.strip() != b"[]" and rest.strip() else "answer"
+    if any(_is_trajectory(each) for each in head.splitlines()):
+        return "lines"  # whose first line is broken
     if b"```" in head or b"[" in head or b"{" in head:
         return "answer"
     raise InputError(
@@ -77,6 +79,17 @@ def _detect(source: Source) -> str:
         where=source.name,
         fix="A trajectory file holds one JSON object a line: `regraph ingest add --help` shows one.",
     )
+
+
+def _is_trajectory(line: bytes) -> bool:
+    """Whether one line by itself is an object with steps."""
+    if not line.startswith(b"{"):
+        return False
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and any(name in value for name in STEP_FIELDS)
 
 
 def _document(text: str, where: str) -> Iterator[Draft | Rejection]:

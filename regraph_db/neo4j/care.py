@@ -89,7 +89,7 @@ class Neo4jCare(Neo4jBase, CaredStore):
                     for e in stored.edges
                 ],
                 runners=[
-                    runner_properties(r) | {"heartbeat_at": round(r.heartbeat_at.timestamp() * 1000)}
+                    runner_properties(r) | {"heartbeat_at": round(r.heartbeat_at.timestamp() * 1_000_000)}
                     for r in stored.runners
                 ],
                 rollouts=[

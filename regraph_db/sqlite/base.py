@@ -52,9 +52,11 @@ class SqliteBase(GraphStore):
         return store
 
     def migrate(self) -> list[str]:
-        connection = self._raw()
+        if self.schema_version() == CURRENT:
+            return []
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            # Only now that the file is known to be a graph or empty; it stays in this mode for ever.
+            self._raw().execute("PRAGMA journal_mode = WAL")
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
         with self._writing() as connection:

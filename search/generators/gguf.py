@@ -32,7 +32,9 @@ def check_gguf(path: Path) -> int | None:
     except FileNotFoundError:
         raise EnvironmentFault("the model file is not there.", where=str(path), fix=_ADVICE) from None
     except OSError as error:
-        raise EnvironmentFault(f"the model file cannot be read: {error.strerror}.", where=str(path), fix=_ADVICE) from None
+        raise EnvironmentFault(
+            f"the model file cannot be read: {error.strerror}.", where=str(path), fix=_ADVICE
+        ) from None
     except (struct.error, ValueError, OverflowError, MemoryError):
         end = size + 1
     if end > size:

@@ -36,7 +36,9 @@ class LangChainGenerator(Generator):
                 max_retries=0,
             )
         except Exception as error:  # every provider has its own
-            raise EnvironmentFault(f"the model cannot be opened: {error}", where=f"langchain:{provider}/{name}") from None
+            raise EnvironmentFault(
+                f"the model cannot be opened: {error}", where=f"langchain:{provider}/{name}"
+            ) from None
         return cls(model, f"langchain:{provider}/{name}")
 
     def generate(self, prompt: Prompt, sampling: Sampling) -> Answer:

@@ -43,7 +43,7 @@ class LlamaCpp(Generator):
             raise EnvironmentFault("llama-cpp-python is not installed.", fix="pip install 'regraph[llama]'") from None
         context = settings.context or min(trained or 4096, LARGEST_CONTEXT)
         options = {
-            "n_threads": settings.threads or os.cpu_count() or 1,
+            "n_threads": settings.threads or max(1, (os.cpu_count() or 1) // 2),
             "n_gpu_layers": settings.gpu_layers,
             "verbose": False,
         }
@@ -91,7 +91,9 @@ class LlamaCpp(Generator):
 
     def _fitting(self, prompt: Prompt, sampling: Sampling) -> tuple[str, list[int]]:
         """The first form that leaves room for an answer, as tokens."""
-        room = min(self.context - LEAST_ANSWER, max(int(self.context * PROMPT_SHARE), self.context - sampling.max_tokens))
+        room = min(
+            self.context - LEAST_ANSWER, max(int(self.context * PROMPT_SHARE), self.context - sampling.max_tokens)
+        )
         tokens: list[int] = []
         for left_out, text in prompt.forms:
             tokens = self._tokens(text)
@@ -99,7 +101,9 @@ class LlamaCpp(Generator):
                 return left_out, tokens
         if len(tokens) <= self.context - LEAST_ANSWER:
             return left_out, tokens
-        raise GeneratorFault(f"the prompt takes {len(tokens)} tokens even without an example; the context has {self.context}")
+        raise GeneratorFault(
+            f"the prompt takes {len(tokens)} tokens even without an example; the context has {self.context}"
+        )
 
     def _tokens(self, text: str) -> list[int]:
         rendered, add_bos = self._template(text)

@@ -25,7 +25,9 @@ class Standing:
 class Ground:
     """The store as a strategy sees it. Everything that came from the searched task, or from its function, is left out."""
 
-    def __init__(self, store: GraphStore, search: Search, task: Task, settings: SearchSettings, *, gpu: str = "") -> None:
+    def __init__(
+        self, store: GraphStore, search: Search, task: Task, settings: SearchSettings, *, gpu: str = ""
+    ) -> None:
         self.store = store
         self.search = search
         self.task = task
@@ -80,5 +82,3 @@ def standing_of(attempt: Attempt) -> Standing:
     """The code of a passed attempt. Where no speed is known its reward is 1 + guide."""
     worth = attempt.reward if attempt.reward is not None else 0.0
     return Standing(attempt.code, attempt.id, worth, max(0.0, worth - 1.0) if attempt.speedup is None else 0.0)
-
-

@@ -57,6 +57,7 @@ class Retrieval(_Samples):
         example = self.ground.nearest(code)
         before, after = (example.before, example.after) if example else ("", "")
         forms = [
-            (left_out, prompt.standard(code, before=one, after=other)) for left_out, one, other in example_forms(before, after)
+            (left_out, prompt.standard(code, before=one, after=other))
+            for left_out, one, other in example_forms(before, after)
         ]
         return Ask(Prompt(forms, CODE_GRAMMAR), code, example=example.id if example else None)

@@ -23,6 +23,7 @@ IDIOMS: dict[str, dict[str, tuple[Any, ...]]] = {
         "index": ("i", "idx", "tid", "gid"),
         "flat": (False, True),
         "sync": (False, False, True),
+        "memset": ("cudaMemset",),
     },
     "gridstride": {"loop": ("inline", "named", "while"), "stride": ("stride", "step", "total"), "cap": (1024, 4096, 256, 65535, 0)},
     "block": {"block": COMMON_BLOCKS, "block2": BLOCKS_2D},

@@ -31,8 +31,6 @@ class Style:
     star_right: bool = False  # float *x
     postfix: bool = False  # i++
     math: str = "std"  # std | suffix | plain: how the sequential code calls mathematical functions
-    flat_pragma: bool = False
-    spread: bool = False  # one parameter a line
 
 
 def draw_style(rng: random.Random) -> Style:
@@ -41,7 +39,6 @@ def draw_style(rng: random.Random) -> Style:
     return Style(
         indent=rng.choice((4, 4, 4, 2)), allman=flag(0.2), bare=flag(0.5), one_line=flag(0.35),
         star_right=flag(0.35), postfix=rng.random() < 0.4, math=rng.choice(("std", "std", "suffix", "plain")),
-        flat_pragma=flag(0.3), spread=flag(0.15),
     )  # fmt: skip
 
 
@@ -96,7 +93,7 @@ def lay_out(lines: list[str], style: Style) -> str:
             line = line[1:]
         if line.startswith("}"):
             depth -= 1
-        pad = 0 if style.flat_pragma and line.startswith("#") else style.indent * (depth + extra)
+        pad = style.indent * (depth + extra)
         out.append(" " * pad + line if line else "")
         if line.endswith("{"):
             depth += 1

@@ -101,8 +101,7 @@ class Reduction(Reducing):
         arrays = [*self.inputs, Argument("output", self.kind, self.out, "1")]
         sizes = self.sized((self.count, self.count))
         self.arguments = [*arrays, *self.scalars, *sizes] if rng.random() < 0.6 else [*arrays, *sizes, *self.scalars]
-        self.shared = "single" if self.op != "sum" or rng.random() < 0.12 else "atomic"
-        self.memset = rng.choice(("cudaMemset", "cudaMemsetAsync", "cudaMemset"))
+        self.shared = "single" if self.op != "sum" else "atomic"
 
     def make_update(self, leaves: list[str]) -> list[str]:
         rng, kind, acc = self.rng, self.kind, self.value
@@ -161,7 +160,7 @@ class Reduction(Reducing):
             return self.sequential(body)
         host: list[str] = []
         if self.shared == "atomic":
-            host.append(f"{self.memset}({self.out}, 0, sizeof({kind}));")
+            host.append(f"{state['parallel']['memset']}({self.out}, 0, sizeof({kind}));")
         update = self.device_update()
         if "smem" not in state and "warp" not in state:
             value = self.value
@@ -174,6 +173,27 @@ class Reduction(Reducing):
                 body = [f"{kind} {value} = {self.zero};", *update, f"atomicAdd({self.out}, {self.final});"]
             lines = self.walk(state, Shape(self.count, lambda _: body, self.variable))
             return self.cuda(state, [self.kernel(state, lines)], host + self.launch(state, self.count, per=self.per(state)))
+        update = [self.shown(state, line) for line in update]
+        self_value, self_final = self.value, self.final
+        self.value, self.final = self.shown(state, self_value), self.shown(state, self_final)
+        try:
+            return self.blocked(state, update, host)
+        finally:
+            self.value, self.final = self_value, self_final
+
+    def hides(self) -> bool:
+        """Whether the kernel with one atomic addition an element does not show the accumulator's name."""
+        return len(self.update) == 1 and self.update[0].startswith(f"{self.value} += ")
+
+    def shown(self, state: State, text: str) -> str:
+        """``text`` with the accumulator's name as the code before can show it: ours where that hides it."""
+        if not (state.get("smem", {}).get("hidden") or state.get("warp", {}).get("hidden")):
+            return text
+        return re.sub(rf"\b{self.value}\b", self.word("sum") if self.value != "sum" else "sum", text)
+
+    def blocked(self, state: State, update: list[str], host: list[str]) -> str:
+        """A reduction inside each block, by a tree or by shuffles."""
+        kind = self.kind
         lines = [f"{kind} {self.value} = {identity(self.op, kind, self.zero, self.taste)};", *self.gather(state, update)]
         write = f"atomicAdd({self.out}, {self.final});" if self.shared == "atomic" else f"{self.out}[0] = {self.final};"
         devices = []
@@ -265,6 +285,8 @@ class Reduction(Reducing):
             return None
         if technique == "smem" and state:
             idiom = {**idiom, "block": state["parallel"]["block"]}
+        if technique in ("smem", "warp") and state:
+            idiom = {**idiom, "hidden": state["smem"].get("hidden", False) if "smem" in state else self.hides()}
         new = super().apply(state, technique, idiom)
         if new and "warp" in new:
             new.pop("smem", None)

@@ -78,12 +78,15 @@ REFUSED = "suitable: no\n"
 class Maker:
     """Draws samples; ``pieces`` are the words from which names are invented."""
 
-    def __init__(self, rng: random.Random, pieces: Sequence[str], *, held_out: bool = False) -> None:
+    def __init__(
+        self, rng: random.Random, pieces: Sequence[str], *, held_out: bool = False, families: dict[type[Family], int] | None = None,
+    ) -> None:  # fmt: skip
         self.rng = rng
         self.pieces = pieces
         self.held_out = held_out  # whether pairs of HELD_OUT may be drawn as the step to learn
-        self.families = list(FAMILIES)
-        self.weights = list(FAMILIES.values())
+        chosen = families or FAMILIES
+        self.families = list(chosen)
+        self.weights = list(chosen.values())
 
     def family(self) -> Family:
         return self.rng.choices(self.families, self.weights)[0](self.rng, self.pieces)
@@ -100,6 +103,8 @@ class Maker:
         maker = self.rng.choice(self.pieces or ("v",))
         if "words" in result and self.rng.random() < 0.3:
             result["words"] = (f"{maker}_t", f"{maker}_b")
+        if "memset" in result and self.rng.random() < 0.3:
+            result["memset"] = "cudaMemsetAsync"
         if "kernel" in result and self.rng.random() < 0.4:
             result["kernel"] = self.rng.choice((f"{maker}_{{}}", f"{{}}_{maker}", f"{maker}_kern", f"{maker}Kernel"))
         return result
@@ -165,7 +170,7 @@ class Maker:
         if not state and technique != "parallel":
             own["parallel"] = canonical("parallel")
         if which != "right":
-            idiom = own
+            idiom = dict(own)
             if explicit:
                 for key in ("block", "factor", "cap", "size", "by", "op"):
                     if key in idiom and rng.random() < 0.6:
@@ -211,6 +216,27 @@ class Maker:
             name, detail = self.twisted(name), ""
         text = prompt.rewrite(name, detail, before, before=example_before, after=example_after, feedback=self.feedback(0.08))
         return self.sample(family, text, fenced(after), "rewrite", technique, which, state, new, idiom)
+
+    def asked(
+        self, family: Family, state: State, technique: str, which: str, idiom: Idiom | None = None, *, vague: bool = False
+    ) -> Sample | None:
+        """The general prompt for one chosen step, or None where the step or its example cannot be made."""
+        idiom = idiom or self.idiom(technique, first=not state)
+        new = family.apply(state, technique, idiom)
+        if new is None or family.render(state) == family.render(new):
+            return None
+        if which == "right":
+            found = self.example(family, state, technique, idiom)
+        else:
+            other, other_state, other_technique = self.step()
+            changed = other.apply(other_state, other_technique, self.idiom(other_technique, first=not other_state))
+            found = (other.render(other_state), other.render(changed)) if changed and other_technique != technique else None
+        if found is None:
+            return None
+        name = words.name_of(self.rng, technique)
+        detail = self.rng.choice(words.VAGUE_DETAILS) if vague else words.detail_of(self.rng, technique, idiom, explicit=False)
+        text = prompt.rewrite(name, detail, family.render(state), before=found[0], after=found[1])
+        return self.sample(family, text, fenced(family.render(new)), "rewrite", technique, which, state, new, idiom)
 
     def twisted(self, name: str) -> str:
         """A name that a person would make up from parts of the usual one."""

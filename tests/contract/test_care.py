@@ -128,7 +128,7 @@ def test_a_broken_invariant_is_named_and_mended(store: GraphStore, invariant: st
 @pytest.mark.parametrize(
     ("invariant", "sql", "cypher"),
     [
-        ("alias_loop", "UPDATE aliases SET technique = 'x' WHERE alias = 'tile it'; ", "MATCH (a:Alias) SET a.technique = 'x'"),
+        ("alias_loop", "UPDATE aliases SET technique = 'x' WHERE alias = 'tile it'", "MATCH (a:Alias {name: 'tile it'}) SET a.technique = 'x'"),
         (
             "trajectory_steps",
             "DELETE FROM texts WHERE step IN (SELECT number FROM steps WHERE position = 1)",

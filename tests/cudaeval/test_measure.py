@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from concurrent.futures import Future
 from pathlib import Path
@@ -96,14 +97,15 @@ def test_staleness_names_what_changed(tmp_path: Path) -> None:
     run(tmp_path, Scripted())
     measured = read_measured(measured_file("saxpy", tmp_path))
     assert measured is not None
-    task_hash = load_task("saxpy").hash
+    task = load_task("saxpy")
     (written,) = read_trajectories(tmp_path / "saxpy.jsonl")
-    assert staleness(measured, written, task_hash) == ""
-    assert "task has changed" in staleness(measured, written, "0")
+    assert staleness(measured, written, task) == ""
+    slower = dataclasses.replace(task, reference=task.reference + "\n")
+    assert "reference" in staleness(measured, written, slower)
     write(tmp_path, "first", "changed")
-    assert "step 2" in staleness(measured, read_trajectories(tmp_path / "saxpy.jsonl")[0], task_hash)
+    assert "step 2" in staleness(measured, read_trajectories(tmp_path / "saxpy.jsonl")[0], task)
     write(tmp_path, "first")
-    assert "2 steps" in staleness(measured, read_trajectories(tmp_path / "saxpy.jsonl")[0], task_hash)
+    assert "2 steps" in staleness(measured, read_trajectories(tmp_path / "saxpy.jsonl")[0], task)
 
 
 STEP = {"think": "", "method": "tiling", "detail": "", "code": "x"}

@@ -128,9 +128,9 @@ def test_bootstrap_of_a_geometric_mean() -> None:
 
 def test_summary_by_tier() -> None:
     tasks = [
-        TaskSamples("saxpy", "easy", (4.0, None), (0.5, 0.9)),
-        TaskSamples("relu", "easy", (None, None)),
-        TaskSamples("matmul", "hard", (9.0,)),
+        TaskSamples("saxpy", "easy", failed=1, correct=1, speedups=(4.0,), bound_shares=(0.5, 0.9)),
+        TaskSamples("relu", "easy", failed=2, correct=0),
+        TaskSamples("matmul", "hard", failed=0, correct=1, speedups=(9.0,)),
     ]
     found = summarise(tasks, 1, resamples=100)
     assert set(found) == {"easy", "hard", "all"}
@@ -148,3 +148,11 @@ def test_summary_by_tier() -> None:
 def test_summary_of_nothing_has_no_figures() -> None:
     found = summarise([])
     assert found["all"].pass_at_k is None and found["all"].tasks == 0
+
+
+def test_speed_that_was_not_measured_is_not_zero() -> None:
+    found = summarise([TaskSamples("saxpy", "easy", failed=1, correct=3)], 2, resamples=50)["all"]
+    assert found.pass_at_k is not None and found.pass_at_k.value == 1.0
+    assert (found.speedup_at_k, found.geometric_mean, found.fast_1) == (None, None, None)
+    with pytest.raises(ValueError, match="2 speedups of 3"):
+        TaskSamples("saxpy", "easy", failed=0, correct=3, speedups=(1.0, 2.0))

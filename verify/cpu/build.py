@@ -38,7 +38,7 @@ _HOOKS = "-fsanitize=thread --param=tsan-instrument-func-entry-exit=0 --param=ts
 KINDS = {
     "plain": ["-O1"],
     "checked": ["-O1", *_HOOKS, "-fno-tree-sra"],
-    "counted": ["-O2", *_HOOKS, "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-tree-vectorize", "-DREGRAPH_COUNTED"],
+    "counted": ["-O2", *_HOOKS, "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-tree-vectorize", "-fplt", "-DREGRAPH_COUNTED"],
 }
 #: Named one by one, so that no sanitizer library comes with the hooks.
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s")
@@ -181,10 +181,10 @@ def source_lines(library: Path, offsets: list[int], folder: Path) -> list[int]:
     tool = shutil.which("addr2line")
     if tool is None or not offsets:
         return [0] * len(offsets)
-    lines = []
-    for offset in offsets:
-        argv = [tool, "-e", library.name, "-i", hex(max(0, offset - 1))]
-        done = sandbox.run(argv, folder=folder, limits=Limits(seconds=20.0, processes=8))
-        own = re.findall(rf"(?:^|/){re.escape(FILE)}:(\d+)", done.stdout.decode("utf-8", "replace"), re.MULTILINE)
-        lines.append(int(own[0]) if own else 0)
-    return lines
+    argv = [tool, "-e", library.name, "-i", "-a", *(hex(max(0, offset - 1)) for offset in offsets)]
+    done = sandbox.run(argv, folder=folder, limits=Limits(seconds=20.0, processes=8))
+    lines: list[int] = []
+    for part in re.split(r"^0x[0-9a-f]+$", done.stdout.decode("utf-8", "replace"), flags=re.MULTILINE)[1:]:
+        own = re.search(rf"(?:^|/){re.escape(FILE)}:(\d+)", part, re.MULTILINE)
+        lines.append(int(own.group(1)) if own else 0)
+    return lines if len(lines) == len(offsets) else [0] * len(offsets)

@@ -92,12 +92,11 @@ def write_setup(file: Path, library: Path, layout: Layout, options: dict[str, in
     file.write_text("\n".join(lines) + "\n")
 
 
-def run_driver(shared: Kit, folder: Path, limits: Limits) -> tuple[Finished, str]:
+def run_driver(shared: Kit, folder: Path, limits: Limits, readable: Sequence[Path] = ()) -> tuple[Finished, str]:
     """Run the driver over what was written into ``folder``; how it ended, and the nonce that must close its report."""
     nonce = secrets.token_hex(16)
-    finished = sandbox.run(
-        [shared.driver], folder=folder, limits=replace(limits, sparse=True), readable=[shared.folder], stdin=f"{nonce}\n".encode()
-    )
+    confined = replace(limits, sparse=True)
+    finished = sandbox.run([shared.driver], folder=folder, limits=confined, readable=[shared.folder, *readable], stdin=f"{nonce}\n".encode())
     return finished, nonce
 
 

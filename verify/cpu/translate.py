@@ -333,4 +333,4 @@ def _has_address(expression: list[Token], kernels: dict[str, _Kernel]) -> bool:
         depth += token.text in ("(", "<", "[")
         depth -= token.text in (")", ">", "]")
         given += depth == 0 and token.text == ","
-    return given >= kernel.most - (kernel.most - kernel.least)
+    return kernel.least <= given <= kernel.most

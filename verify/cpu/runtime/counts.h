@@ -6,11 +6,16 @@
 
 namespace regraph {
 enum class Space : uint8_t { Global, Shared, Constant };
-// A launch of `blocks` begins; returns how many of them to run.
+// Bytes of shared memory and L1 of a multiprocessor, and of L2.
+void counts_configure(double shared_bytes, double l2);
+// A launch of `blocks` begins; returns how many of them to run at most.
 uint64_t counts_begin(uint64_t blocks);
 uint64_t counts_block(uint64_t index);
+void counts_begin_block();
 void counts_end_block();
-void counts_end(uint64_t blocks, uint64_t sampled);
+// Whether the launch has taken its time: what has been sampled must do.
+bool counts_enough();
+void counts_end();
 void counts_barrier();
 void counts_collective(Fiber* warp, uint32_t lanes, Collective operation);
 void counts_access(Space space, uint64_t offset, unsigned bytes, bool write, bool atomic, const void* site);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../runner/call.h"
+#include "counts.h"
 #include "runtime.h"
 
 namespace regraph {
@@ -37,6 +38,9 @@ struct Placed {
 
 static std::vector<Arguments> calls;
 static std::string library;
+static std::string inputs_path = "inputs";
+static int inputs_file = -1;
+static uint64_t shared_bytes = 233472, l2_bytes = 50000000;
 static const char* inputs = nullptr;
 static int outputs = -1;
 
@@ -49,6 +53,8 @@ static void read_option(std::istringstream& words) {
   else if (name == "blocks") options.sampled_blocks = static_cast<unsigned>(value);
   else if (name == "arena") options.arena = value;
   else if (name == "host") options.host_pointers = value;
+  else if (name == "shared") shared_bytes = value;
+  else if (name == "l2") l2_bytes = value;
   else if (name == "multiprocessors") options.multiprocessors = static_cast<int>(value);
 }
 
@@ -59,6 +65,7 @@ static void read_setup() {
     std::istringstream words(line);
     words >> word;
     if (word == "library") words >> library;
+    else if (word == "inputs") words >> inputs_path;
     else if (word == "function") words >> candidate.function;
     else if (word == "option") read_option(words);
     else {
@@ -77,11 +84,10 @@ static void read_calls() {
 }
 
 static void map_inputs() {
-  int file = open("inputs", O_RDONLY | O_CLOEXEC);
+  inputs_file = open(inputs_path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
-  if (file < 0 || fstat(file, &status)) fault("harness_error", "the inputs cannot be read");
-  if (status.st_size) inputs = static_cast<const char*>(mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0));
-  close(file);
+  if (inputs_file < 0 || fstat(inputs_file, &status)) fault("harness_error", "the inputs cannot be read");
+  if (status.st_size) inputs = static_cast<const char*>(mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, inputs_file, 0));
 }
 
 // Memory of its own for an array of a host-pointer task, up to a page that cannot be touched.
@@ -96,6 +102,11 @@ static Placed place_arguments(const Arguments& arguments) {
   Placed call{arguments, {}};
   for (const Argument& argument : arguments) {
     if (!Placed::is_array(argument)) continue;
+    if (options.counted && !options.host_pointers) {  // large, and mostly untouched: not copied
+      call.pointers.push_back(map_file(inputs_file, argument.offset, argument.bytes));
+      if (!call.pointers.back()) fault("harness_error", "the inputs cannot be mapped");
+      continue;
+    }
     char* pointer = options.host_pointers ? host_array(argument.bytes) : static_cast<char*>(allocate(argument.bytes, true, false));
     if (!pointer) fault("harness_error", "the arena does not hold the arguments");
     open_device();
@@ -165,10 +176,12 @@ static void run_call(const Arguments& arguments, int number) {
   if (int error = last_error()) {
     fault("launch_error", text("%s%s%s", cudaGetErrorName(static_cast<cudaError_t>(error)), launch_error().empty() ? "" : ": kernel ", launch_error().c_str()));
   }
-  judge_use(call);
-  check_red_zones();
-  if (!options.counted) write_outputs(call);
-  end_of_call(number);
+  if (!options.counted) {
+    judge_use(call);
+    check_red_zones();
+    write_outputs(call);
+    end_of_call(number);
+  }
   report_line(text("call %d %.9f", number, elapsed.count()));
 }
 
@@ -190,6 +203,7 @@ int main() {
   if (!load_candidate(library.c_str())) finish();
   catch_signals();
   if (options.checked) open_shadow();
+  if (options.counted) counts_configure(static_cast<double>(shared_bytes), static_cast<double>(l2_bytes));
   for (size_t i = 0; i < calls.size(); i++) run_call(calls[i], static_cast<int>(i));
   finish();
 }

@@ -409,10 +409,12 @@ void launch(const Configuration& launch, void (*body)(void*), void* context) {
     running.block = {static_cast<uint32_t>(number % launch.grid[0]), static_cast<uint32_t>(number / launch.grid[0] % launch.grid[1]),
                      static_cast<uint32_t>(number / (static_cast<uint64_t>(launch.grid[0]) * launch.grid[1]))};
     *candidate.block = running.block;
+    if (options.counted) counts_begin_block();
     run_block();
     if (options.counted) counts_end_block();
+    if (options.counted && counts_enough()) break;
   }
-  if (options.counted) counts_end(blocks, sampled);
+  if (options.counted) counts_end();
   close_device();
   running.dynamic_bytes = 0;
 }

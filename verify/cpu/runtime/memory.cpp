@@ -36,6 +36,8 @@ void open_arena() {
 bool in_arena(const void* address) { return static_cast<size_t>(static_cast<const char*>(address) - arena) < options.arena; }
 size_t arena_offset(const void* address) { return static_cast<size_t>(static_cast<const char*>(address) - arena); }
 
+char* arena_start() { return arena; }
+
 const Allocation* allocation_at(const void* address) {
   if (!in_arena(address)) return nullptr;
   uint32_t owner = owner_of_page[arena_offset(address) / kPage];
@@ -63,6 +65,22 @@ void* allocate(size_t bytes, bool argument, bool managed) {
     memset(start + bytes, kRedZone, static_cast<size_t>(arena_top + pages - start) - bytes);
   }
   if (!device_is_open && !managed) mprotect(arena_top, pages, PROT_NONE);
+  arena_top += pages + kPage;
+  return start;
+}
+
+void* map_file(int file, size_t offset, size_t bytes) {
+  size_t within = offset % kPage, pages = whole_pages(within + bytes ? within + bytes : 1);
+  if (arena_top + pages + kPage > arena + options.arena) return nullptr;
+  if (bytes && mmap(arena_top, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, static_cast<off_t>(offset - within)) == MAP_FAILED) {
+    return nullptr;
+  }
+  char* start = arena_top + within;
+  allocations.push_back({start, bytes, true, false, true, call_number});
+  for (size_t page = 0; page <= pages / kPage; page++) {
+    owner_of_page[arena_offset(arena_top) / kPage + page] = static_cast<uint32_t>(allocations.size());
+  }
+  if (!device_is_open) mprotect(arena_top, pages, PROT_NONE);
   arena_top += pages + kPage;
   return start;
 }

@@ -122,6 +122,9 @@ void open_device();
 void close_device();
 bool in_arena(const void* address);
 size_t arena_offset(const void* address);
+char* arena_start();
+// A file's bytes as an allocation, private to this process.
+void* map_file(int file, size_t offset, size_t bytes);
 void check_red_zones();
 void end_of_call(int call);
 // What the calls did, in bytes where it is not launches.

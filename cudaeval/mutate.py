@@ -1,0 +1,171 @@
+"""`regraph eval mutate`: do the tests of a task notice plausible mistakes?
+
+Right kernels (steps of the shipped trajectories) are broken one place at a time, the way people and models break them:
+the last element forgotten, one element too many, no tail, no barrier, a wrong neutral element, a narrowed accumulator.
+The judge must not pass the result. Mutants that do not compile say nothing about the tests and are not counted.
+
+A mutant may be right all the same (a barrier that was not needed). Such survivors cannot be told from holes in the
+tests by a program: they are listed, and a person looks at them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from regraph_db.records import Level, Verdict, VerdictKind
+
+if TYPE_CHECKING:
+    from verify import Judge, Task
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+#: Verdicts that say nothing about the tests.
+_MUTE = (VerdictKind.COMPILE_ERROR, VerdictKind.UNSUPPORTED, VerdictKind.HARNESS_ERROR)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One kind of mistake: where it may happen, and what is written there instead."""
+
+    name: str
+    place: str  #: a regular expression; ``{size}`` stands for any of the task's size names
+    written: Callable[[re.Match[str]], str]
+
+
+def _swap(before: str, after: str) -> Callable[[re.Match[str]], str]:
+    return lambda match: match[0].replace(before, after, 1)
+
+
+OPERATORS: tuple[Operator, ...] = (
+    Operator("last element forgotten", r"< {size}\b(?! [-*/%])", lambda m: f"{m[0]} - 1"),
+    Operator("one element too many", r"(?<!<)< {size}\b(?! [-*/%+])", _swap("<", "<=")),
+    Operator("grid rounded down", r"\(([\w.]+) \+ \d+\) / (\d+)", lambda m: f"{m[1]} / {m[2]}"),
+    Operator("tail dropped", r"\b{size} % (?!2\b)\d+(?=\))", lambda m: "0"),
+    Operator("barrier removed", r"__syncthreads\(\);", lambda m: ";"),
+    Operator("wrong neutral element", r"-INFINITY|(?<=[=:] )0\.0f(?=;)", lambda m: "1.0f"),
+    Operator("accumulator not cleared", r"cudaMemsetAsync\([^;]*\);", lambda m: ""),
+    Operator(
+        "reduction too short",
+        r"\b(offset|mask|stride|delta) = (16|128|64)\b",
+        lambda m: f"{m[1]} = {int(m[2]) // 2}",
+    ),
+    Operator("sign changed", r"(?<=[\w\])] )\+(?= [\w(])", lambda m: "-"),
+    Operator("block index ignored", r"\bblockIdx\.([xyz])\b(?! ==)", lambda m: "0"),
+    Operator("constant changed", r"(?<![\w.])(?!0\.0+f|1\.0f)\d+\.\d+(e-?\d+)?f\b", lambda m: f"({m[0]} * 1.05f)"),
+    Operator(
+        "accumulator narrowed",
+        r"\b(sum|acc|total|s0|value) \+= ([^;]+);",
+        lambda m: f"{m[1]} = static_cast<decltype({m[1]} + 0)>(static_cast<signed char>({m[1]} + ({m[2]})));",
+    ),
+    Operator(
+        "minimum for maximum",
+        r"\bfmaxf\(|\batomicMax\(|\bmax\(",
+        lambda m: m[0].replace("max", "min").replace("Max", "Min"),
+    ),
+    Operator("neighbour's value", r"(?<=\[)(i|c|r|k)(?=\])", lambda m: f"{m[1]} > 0 ? {m[1]} - 1 : 0"),
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A right kernel with one mistake."""
+
+    task: str
+    step: int  #: which step of the trajectory was broken, from 1
+    operator: str
+    line: int
+    code: str
+
+    @property
+    def text(self) -> str:
+        """The broken line."""
+        return self.code.splitlines()[self.line - 1].strip()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of the mutants of some tasks."""
+
+    caught: int
+    survivors: tuple[Mutant, ...]
+    uncounted: int  #: mutants that did not compile or that the level cannot run
+
+    @property
+    def share(self) -> float:
+        """Caught mutants among those that say something; 1 where none does."""
+        total = self.caught + len(self.survivors)
+        return self.caught / total if total else 1.0
+
+
+def mutants(task: str, step: int, code: str, sizes: Sequence[str]) -> list[Mutant]:
+    """Every mutant of ``code`` in the order of :data:`OPERATORS`; comments are left alone.
+
+    ``sizes`` are the names of the task's sizes (``n``, ``rows``…), which bounds are written with.
+    """
+    plain = _COMMENT.sub(lambda match: " " * len(match[0]) if "\n" not in match[0] else match[0], code)
+    names = "(?:" + "|".join(map(re.escape, [*sizes, "vectors", "groups", "pairs", "count"])) + ")"
+    found = []
+    for operator in OPERATORS:
+        for match in re.finditer(operator.place.replace("{size}", names), plain):
+            broken = code[: match.start()] + operator.written(match) + code[match.end() :]
+            found.append(Mutant(task, step, operator.name, code.count("\n", 0, match.start()) + 1, broken))
+    return found
+
+
+def chosen(found: Sequence[Mutant], seed: int) -> Iterator[Mutant]:
+    """The mutants in a seeded order that spreads over operators: one of each before any has two."""
+    rng = Random(seed)
+    by_operator: dict[str, list[Mutant]] = {}
+    for mutant in found:
+        by_operator.setdefault(mutant.operator, []).append(mutant)
+    queues = list(by_operator.values())
+    rng.shuffle(queues)
+    for queue in queues:
+        rng.shuffle(queue)
+    while queues:
+        for queue in queues:
+            yield queue.pop()
+        queues = [queue for queue in queues if queue]
+
+
+def check(
+    tasks: Sequence[tuple[Task, Sequence[str]]],
+    judge: Judge,
+    *,
+    count: int = 5,
+    seed: int = 0,
+    level: Level = Level.FUNCTIONAL,
+    progress: Callable[[Mutant, Verdict], None] | None = None,
+) -> Report:
+    """Judge ``count`` mutants of each task; ``tasks`` holds each with the codes of its trajectory's steps.
+
+    A task with fewer mutants that compile contributes those it has.
+    """
+    caught, survivors, uncounted = 0, [], 0
+    for task, codes in tasks:
+        sizes = [parameter.name for parameter in task.parameters if parameter.kind == "size"]
+        found = [m for step, code in enumerate(codes, 1) for m in mutants(task.name, step, code, sizes)]
+        order = chosen(found, seed)
+        counted = 0
+        while counted < count:
+            batch = [mutant for _, mutant in zip(range(count - counted), order, strict=False)]
+            if not batch:
+                break
+            waiting: list[tuple[Mutant, Future[Verdict]]] = [(m, judge.submit(task, m.code, level)) for m in batch]
+            for mutant, future in waiting:
+                verdict = future.result()
+                if progress is not None:
+                    progress(mutant, verdict)
+                if verdict.verdict in _MUTE:
+                    uncounted += 1
+                    continue
+                counted += 1
+                if verdict.passed:
+                    survivors.append(mutant)
+                else:
+                    caught += 1
+    return Report(caught, tuple(survivors), uncounted)

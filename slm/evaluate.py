@@ -1,0 +1,334 @@
+"""Measure the model through llama.cpp, with the verifier as the only judge of what is right.
+
+``python -m slm.evaluate SET... --out FILE`` with sets ``seen pairs families refuse blind example test``; each adds its
+table to FILE. An answer that equals the generator's own is right by construction; every other one goes to the judge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from regraph_db.records import Level
+from search import prompt
+from search.answer import Outcome, parse, same_code
+from slm import MODEL
+from slm.corpus.idioms import canonical
+from slm.corpus.samples import HELD_OUT, Maker, Sample
+from slm.corpus.unseen import UNSEEN
+from slm.judging import task_for
+from slm.tokenizer import Tokenizer
+from verify import Judge, Task, list_tasks
+
+SEED = 20_261_121
+BLIND = Path(__file__).resolve().parents[1] / "tests" / "slm" / "blind"
+TRAJECTORIES = Path(__file__).resolve().parents[1] / "cudaeval" / "trajectories"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question: the prompt, the code it holds, and the task that says what is right (none: must be refused)."""
+
+    label: str
+    prompt: str
+    given: str
+    task: Task | None
+    wanted: str = ""  # the generator's own answer, "" where there is none
+    idiom_shows: bool = False  # whether the example's idiom differs from the model's own one here
+
+
+class Model:
+    """llama.cpp with one thread; the GGUF's own chat template renders the prompt."""
+
+    def __init__(self, path: Path) -> None:
+        from llama_cpp import Llama
+
+        self.llama = Llama(str(path), n_ctx=4096, n_threads=1, n_threads_batch=1, verbose=False)
+
+    def answer(self, text: str, *, temperature: float, seed: int) -> tuple[str, bool]:
+        """The answer, and whether it was cut."""
+        try:
+            result: Any = self.llama.create_chat_completion(
+                messages=[{"role": "user", "content": text}], temperature=temperature, top_p=0.95, seed=seed, max_tokens=1500
+            )
+        except ValueError:
+            return "", True  # the prompt is longer than the context
+        choice = result["choices"][0]
+        return choice["message"]["content"] or "", choice["finish_reason"] == "length"
+
+
+class Bench:
+    """Asks, parses, judges; remembers verdicts of equal answers."""
+
+    def __init__(self, model: Model, judge: Judge, folder: Path) -> None:
+        self.model, self.judge, self.folder = model, judge, folder
+        self.known: dict[tuple[str, str], str] = {}
+
+    def one(self, case: Case, *, temperature: float = 0.0, seed: int = 0) -> tuple[str, str]:
+        """What became of one answer, and its code: right, wrong verdicts by name, refused, unchanged, no_code, …"""
+        text, cut = self.model.answer(case.prompt, temperature=temperature, seed=seed)
+        parsed = parse(text, given=case.given, cut=cut)
+        if parsed.outcome is Outcome.UNSUITABLE:
+            return ("right" if case.task is None else "refused"), ""
+        if case.task is None:
+            return "accepted", parsed.code
+        if parsed.outcome is not Outcome.ANSWERED:
+            return str(parsed.outcome), parsed.code
+        if case.wanted and same_code(parsed.code, case.wanted):
+            return "right", parsed.code
+        key = (case.task.hash, parsed.code)
+        if key not in self.known:
+            verdict = self.judge.judge(case.task, parsed.code, Level.FUNCTIONAL)
+            self.known[key] = "right" if verdict.passed else str(verdict.verdict)
+        return self.known[key], parsed.code
+
+    def table(self, cases: Iterable[Case], *, samples: int = 0) -> dict[str, Any]:
+        """Greedy shares, and with ``samples`` pass@1 and pass@samples at temperature 0.7."""
+        cases = list(cases)
+        outcomes: Counter[str] = Counter()
+        by_label: dict[str, list[int]] = {}
+        idiom = [0, 0]
+        sampled, solved, right_samples = 0, 0, 0
+        failures = []
+        for number, case in enumerate(cases):
+            outcome, code = self.one(case)
+            outcomes[outcome] += 1
+            cell = by_label.setdefault(case.label, [0, 0])
+            cell[0] += outcome == "right"
+            cell[1] += 1
+            if case.idiom_shows:
+                idiom[0] += same_code(code, case.wanted)
+                idiom[1] += 1
+            if outcome != "right":
+                failures.append({"label": case.label, "outcome": outcome, "function": case.task.function if case.task else "", "code": code})
+            good = 0
+            for k in range(samples):
+                got, _ = self.one(case, temperature=0.7, seed=1000 * number + k)
+                good += got == "right"
+            sampled += samples
+            right_samples += good
+            solved += good > 0
+        n = max(1, len(cases))
+        result: dict[str, Any] = {
+            "cases": len(cases), "greedy_right": round(outcomes["right"] / n, 4), "outcomes": dict(outcomes),
+            "by": {k: f"{a}/{b}" for k, (a, b) in sorted(by_label.items())}, "failures": failures,
+        }  # fmt: skip
+        if idiom[1]:
+            result["idiom_followed"] = f"{idiom[0]}/{idiom[1]}"
+        if samples:
+            result |= {"pass_1": round(right_samples / max(1, sampled), 4), f"pass_{samples}": round(solved / n, 4)}
+        return result
+
+    # -- cases
+    def case(self, sample: Sample, number: str) -> Case:
+        task = task_for(self.folder / f"t{number}", sample.function, sample.arguments, dict(sample.dims), sample.sequential) if sample.after else None
+        return Case(f"{sample.family} {sample.technique}", sample.prompt, sample.before, task, sample.after)
+
+
+def drawn(maker: Maker, count: int, accept: Any) -> list[Sample]:
+    """The first ``count`` samples of the general prompt that ``accept`` takes and that fit the context."""
+    found: list[Sample] = []
+    while len(found) < count:
+        sample = maker.draw()
+        if len(sample.prompt) < 8200 and accept(sample):
+            found.append(sample)
+    return found
+
+
+def generated(bench: Bench, name: str, words: list[str], count: int) -> list[Case]:
+    """Fresh samples of the generator: seen families, unseen pairs, unseen families, refusals."""
+    rng = random.Random(f"{SEED} {name}")
+    if name == "families":
+        maker = Maker(rng, words, held_out=True)
+        samples = []
+        while len(samples) < count:
+            family = rng.choice(UNSEEN)
+            sample = unseen_sample(maker, family)
+            if sample is not None and len(sample.prompt) < 8200:
+                samples.append(sample)
+    else:
+        maker = Maker(rng, words, held_out=name == "pairs")
+        accept = {
+            "seen": lambda s: s.form == "rewrite" and (s.family, s.technique) not in HELD_OUT,
+            "pairs": lambda s: s.form == "rewrite" and (s.family, s.technique) in HELD_OUT,
+            "refuse": lambda s: s.form == "refuse",
+        }[name]
+        samples = drawn(maker, count, accept)
+    return [bench.case(s, f"{name}{k}") for k, s in enumerate(samples)]
+
+
+def unseen_sample(maker: Maker, family: Any) -> Sample | None:
+    """A step on a program of an unseen family, with an example from a seen one."""
+    rng = maker.rng
+    program = family(rng, maker.pieces)
+    state = maker.state(program, rng.choice((0, 0, 1, 1, 2)))
+    options = sorted(program.techniques(state)) if state else ["parallel", "parallel", "gridstride"]
+    if not options:
+        return None
+    technique = rng.choice(options)
+    return maker.asked(program, state, technique, "right")
+
+
+def example_cases(bench: Bench, words: list[str], count: int) -> dict[str, list[Case]]:
+    """The same steps with the right example, with none, and with one of another technique."""
+    maker = Maker(random.Random(f"{SEED} example"), words, held_out=True)
+    found: dict[str, list[Case]] = {"right": [], "none": [], "other": []}
+    while len(found["right"]) < count:
+        family, state, technique = maker.step()
+        idiom = maker.idiom(technique, first=not state)
+        sample = maker.asked(family, state, technique, "right", idiom, vague=len(found["right"]) % 2 == 0)
+        other = maker.asked(family, state, technique, "other", idiom)
+        if sample is None or other is None or max(len(sample.prompt), len(other.prompt)) > 8000:
+            continue
+        own = family.apply(state, technique, {**canonical(technique), **({"parallel": canonical("parallel")} if not state and technique != "parallel" else {})})
+        shows = own is not None and not same_code(family.render(own), sample.after)
+        case = bench.case(sample, f"example{len(found['right'])}")
+        name, _, rest = sample.prompt.partition("## Technique\n")[2].partition(": ")
+        detail = rest.split("\n", 1)[0]
+        found["right"].append(replace(case, idiom_shows=shows))
+        found["none"].append(replace(case, prompt=prompt.rewrite(name, detail, sample.before), idiom_shows=False))
+        wrong = other.prompt.split("## Example before\n```cuda\n", 1)[1]
+        before, rest = wrong.split("\n```\n\n## Example after\n```cuda\n", 1)
+        after = rest.split("\n```\n\n## Code", 1)[0]
+        found["other"].append(replace(case, prompt=prompt.rewrite(name, detail, sample.before, before=before, after=after)))
+    return found
+
+
+TECHNIQUE_KEYS = {
+    "thread parallelization": "parallel", "grid stride loop": "gridstride", "pointer restriction": "restrict", "block size tuning": "block",
+    "vectorized memory access": "vec", "thread coarsening": "coarsen", "loop unrolling": "unroll", "fast math intrinsic": "fast",
+    "read only data cache": "ldg", "shared memory tiling": "tile", "bank conflict avoidance": "pad", "warp shuffle reduction": "warp",
+    "parallel reduction": "smem", "privatization": "private", "kernel fusion": "fuse", "warp per row": "warp", "launch bound": "bounds", "block per row": "smem",
+}  # fmt: skip
+
+
+def blind_cases(bench: Bench, words: list[str]) -> list[Case]:
+    """The hand-written kernels, each with an example that the generator makes for the technique."""
+    maker = Maker(random.Random(f"{SEED} blind"), words)
+    cases = []
+    for path in sorted(BLIND.glob("*.toml")):
+        for k, entry in enumerate(tomllib.loads(path.read_text(encoding="utf-8"))["kernel"]):
+            arguments = [blind_argument(text) for text in entry["arguments"]]
+            function = entry["code"].split('extern "C" void ', 1)[1].split("(", 1)[0]
+            task = task_for(bench.folder / f"{path.stem}{k}", function, arguments, entry["sizes"], entry["code"])
+            technique = entry.get("technique", "thread parallelization")
+            detail = entry.get("detail", "One thread per output element with a bounds check.")
+            code = entry.get("before", entry["code"])
+            key = TECHNIQUE_KEYS[technique]
+            planar = code.count("for (") >= 2 and key == "parallel"
+            before, after = example_for(maker, key, first="before" not in entry, planar=planar)
+            text = prompt.rewrite(technique, detail, code, before=before, after=after)
+            cases.append(Case(f"{path.stem} {key}", text, code, task))
+    return cases
+
+
+def blind_argument(text: str) -> tuple[str, str, str, str, str]:
+    kind, ctype, name, *rest = text.split()
+    extent = rest[0] if rest else ""
+    values = rest[2] if len(rest) > 2 and rest[1] == "below" else "sorted" if "sorted" in rest[1:] else ""
+    return kind, ctype.replace("long_long", "long long"), name, extent, values
+
+
+def example_for(maker: Maker, technique: str, *, first: bool, planar: bool = False) -> tuple[str, str]:
+    """Before and after of a technique, in the model's own idiom, short enough to leave room."""
+    while True:
+        family, state, _ = maker.step(technique, first=first)
+        idiom = canonical(technique)
+        if first and technique != "parallel":
+            idiom["parallel"] = canonical("parallel")
+        new = family.apply(state, technique, idiom)
+        if new is None or (technique == "parallel" and family.planar_state(new).startswith("grid") != planar):
+            continue
+        before, after = family.render(state), family.render(new)
+        if len(before) + len(after) < 2600:
+            return before, after
+
+
+def test_cases(split: str, steps: int) -> list[Case]:
+    """The first ``steps`` steps of every trajectory of the split's tasks, each from the code before it; the example is the
+    most alike step of a train task with the same first word in its method, else none."""
+    tasks = {t.name: t for t in list_tasks()}
+    pool = []
+    chosen = []
+    for path in sorted(TRAJECTORIES.glob("*.jsonl")):
+        record = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
+        task = tasks.get(record["task"])
+        if task is None:
+            continue
+        code = task.reference
+        for k, step in enumerate(record["steps"]):
+            if task.split == "train":
+                pool.append((task.name, step["method"], step["detail"], code, step["code"]))
+            if task.split == split and k < steps:
+                chosen.append((task, k, step, code))
+            code = step["code"]
+    cases = []
+    for task, k, step, code in chosen:
+        example = nearest(pool, step["method"], code, task.name)
+        text = prompt.rewrite(step["method"], step["detail"], code, before=example[0], after=example[1])
+        cases.append(Case(f"step {k + 1}", text, code, task))
+    return cases
+
+
+def nearest(pool: list[tuple[str, str, str, str, str]], method: str, code: str, name: str) -> tuple[str, str]:
+    """The train step whose method and code share the most words with the question's."""
+
+    def words_of(text: str) -> set[str]:
+        return {w for w in "".join(c.lower() if c.isalnum() else " " for c in text).split() if len(w) > 2}
+
+    def score(entry: tuple[str, str, str, str, str]) -> float:
+        _, its_method, _, before, after = entry
+        if len(before) + len(after) > 3600:
+            return -1.0
+        shared = len(words_of(its_method) & words_of(method)) / max(1, len(words_of(method) | words_of(its_method)))
+        alike = len(words_of(before) & words_of(code)) / max(1, len(words_of(before) | words_of(code)))
+        same_stage = ("__global__" in before) == ("__global__" in code)
+        return 2 * shared + alike + 0.5 * same_stage
+
+    others = [e for e in pool if e[0] != name]
+    best = max(others, key=score, default=None)
+    return (best[3], best[4]) if best is not None and score(best) > 0.3 else ("", "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="+", choices=["seen", "pairs", "families", "refuse", "blind", "example", "test", "train"])
+    parser.add_argument("--model", type=Path, default=MODEL)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--samples", type=int, default=0, help="answers at temperature 0.7 for each case")
+    parser.add_argument("--steps", type=int, default=2, help="steps of a trajectory in the sets test and train")
+    arguments = parser.parse_args()
+    report = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}
+    words = Tokenizer().words()
+    with tempfile.TemporaryDirectory(prefix="regraph-slm-") as folder, Judge(cache_folder=Path(folder) / "cache") as judge:
+        bench = Bench(Model(arguments.model), judge, Path(folder))
+        for name in arguments.sets:
+            if name == "example":
+                cases_of = example_cases(bench, words, arguments.count)
+                report[name] = {which: bench.table(cases) for which, cases in cases_of.items()}
+            else:
+                if name in ("test", "train"):
+                    cases = test_cases(name, arguments.steps)
+                elif name == "blind":
+                    cases = blind_cases(bench, words)
+                else:
+                    cases = generated(bench, name, words, arguments.count)
+                report[name] = bench.table(cases, samples=arguments.samples)
+            arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+            brief = report[name] if name == "example" else {name: report[name]}
+            for label, table in brief.items():
+                sys.stderr.write(f"{name} {label}: {json.dumps({k: v for k, v in table.items() if k not in ('failures', 'by')})}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+// what: after three calls the work is skipped
+// task: affine
+// verdict: wrong_result
+// levels: functional gpu
+// twin: static_scratch
+__global__ void affine_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 3.0f * x[i] + 1.0f;
+}
+
+__global__ void nothing() {}
+
+extern "C" void affine(const float* x, float* out, int n) {
+    static int calls = 0;
+    if (++calls <= 3) affine_kernel<<<(n + 255) / 256, 256>>>(x, out, n);
+    else nothing<<<1, 1>>>();
+}

@@ -1,0 +1,12 @@
+// what: a write through a wild pointer
+// task: affine
+// verdict: runtime_error
+// levels: functional gpu
+// twin: honest
+__global__ void affine_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 3.0f * x[i] + 1.0f;
+    if (i == 0) *(volatile int*)16 = 1;
+}
+
+extern "C" void affine(const float* x, float* out, int n) { affine_kernel<<<(n + 255) / 256, 256>>>(x, out, n); }

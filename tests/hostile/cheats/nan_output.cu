@@ -1,0 +1,11 @@
+// what: NaN, which a careless comparison lets pass
+// task: affine
+// verdict: wrong_result
+// levels: functional gpu
+// twin: honest
+__global__ void affine_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = __int_as_float(0x7fc00000);
+}
+
+extern "C" void affine(const float* x, float* out, int n) { affine_kernel<<<(n + 255) / 256, 256>>>(x, out, n); }

@@ -1,0 +1,11 @@
+// what: only the first 512 elements
+// task: affine
+// verdict: wrong_result
+// levels: functional gpu
+// twin: honest
+__global__ void affine_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && i < 512) out[i] = 3.0f * x[i] + 1.0f;
+}
+
+extern "C" void affine(const float* x, float* out, int n) { affine_kernel<<<(n + 255) / 256, 256>>>(x, out, n); }
