@@ -33,7 +33,7 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	@touch $@
 
 demo: $(VENV)/.run ## ingest the shipped trajectories and search two tasks (STORE=neo4j for a real Neo4j)
-	@PATH="$(CURDIR)/$(BIN):$$PATH" docker/demo $(STORE) $(ARGS)
+	@$(BIN)/python -m cudaeval.demo $(STORE)
 
 test: $(VENV)/.dev ## every test that a machine without a GPU can run (ARGS="-k name" for some)
 	$(BIN)/python -m pytest -m "not gpu" $(ARGS)
@@ -55,7 +55,7 @@ lock: ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra llama --extra cuda --extra langchain --extra report --extra slm --extra dev -o requirements/dev.txt
 
 clean: ## remove everything that these commands wrote, the cache included
-	-docker/neo4j-server stop 2>/dev/null
+	-NEO4J_SERVER_HOME=$(CURDIR)/.demo/neo4j docker/neo4j-server stop 2>/dev/null
 	rm -rf $(VENV) .demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf "$${REGRAPH_CACHE:-$$HOME/.cache/regraph}"
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,4 +1,5 @@
-"""Merging 10,000 generated trajectories (50,000 steps): steps a second, beside one merge a trajectory and LangChain's graph writer.
+"""Merging 10,000 generated trajectories (50,000 steps): steps a second, beside one merge a trajectory and
+LangChain's graph writer.
 
 Prints JSON lines ``{"benchmark", "figures", "ratios"}``. Neo4j is measured where REGRAPH_TEST_NEO4J_URI and
 REGRAPH_TEST_NEO4J_PASSWORD name a server that may be cleared.
@@ -32,14 +33,23 @@ STEPS = 5
 
 def documents(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Trajectories of :data:`STEPS` steps with code of a usual length, methods from the table and some of their own."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     names = sorted(synonyms())
     for number in range(count):
         steps = []
         for i in range(STEPS):
             method = rng.choice(names) if rng.random() < 0.9 else f"special trick {rng.randrange(200)}"
-            body = "\n".join(f"    x[{rng.randrange(10_000)}] = y[{rng.randrange(10_000)}] * {number}.f + {i}.f;" for _ in range(20))
-            steps.append({"think": "t", "method": method, "detail": "d", "code": f'extern "C" void f(float* x, const float* y) {{\n{body}\n}}\n'})
+            body = "\n".join(
+                f"    x[{rng.randrange(10_000)}] = y[{rng.randrange(10_000)}] * {number}.f + {i}.f;" for _ in range(20)
+            )
+            steps.append(
+                {
+                    "think": "t",
+                    "method": method,
+                    "detail": "d",
+                    "code": f'extern "C" void f(float* x, const float* y) {{\n{body}\n}}\n',
+                }
+            )
         yield {"task": f"task {number % 60}", "author": "a generator", "steps": steps}
 
 
@@ -54,7 +64,10 @@ def ingest(url: str, file: Path, password: str | None) -> float:
 
 def one_by_one(store: GraphStore, count: int) -> float:
     """Seconds for ``count`` trajectories, each merged in its own transaction."""
-    made = [Trajectory(task="one by one", steps=tuple(Step(**step) for step in each["steps"])) for each in documents(count, seed=1)]
+    made = [
+        Trajectory(task="one by one", steps=tuple(Step(**step) for step in each["steps"]))
+        for each in documents(count, seed=1)
+    ]
     begun = time.perf_counter()
     for trajectory in made:
         store.merge_trajectories([trajectory])
@@ -62,7 +75,8 @@ def one_by_one(store: GraphStore, count: int) -> float:
 
 
 def by_langchain(uri: str, password: str, count: int) -> float:
-    """Seconds for ``count`` trajectories written as graph documents by langchain-neo4j, without verdicts or statistics."""
+    """Seconds for ``count`` trajectories written as graph documents by langchain-neo4j, without verdicts or
+    statistics."""
     from langchain_core.documents import Document
     from langchain_neo4j import Neo4jGraph
     from langchain_neo4j.graphs.graph_document import GraphDocument, Node, Relationship
@@ -75,7 +89,9 @@ def by_langchain(uri: str, password: str, count: int) -> float:
         for step in each["steps"]:
             after = Node(id=step["method"], type="LcTechnique")
             nodes.append(after)
-            edges.append(Relationship(source=before, target=after, type="LC_TRANSITION", properties={"code": step["code"]}))
+            edges.append(
+                Relationship(source=before, target=after, type="LC_TRANSITION", properties={"code": step["code"]})
+            )
             before = after
         made.append(GraphDocument(nodes=nodes, relationships=edges, source=Document(page_content=each["task"])))
     begun = time.perf_counter()
@@ -85,7 +101,9 @@ def by_langchain(uri: str, password: str, count: int) -> float:
 
 def peak_memory(count: int) -> float:
     """Peak resident MB of a fresh process that ingests ``count`` trajectories into SQLite."""
-    result = subprocess.run([sys.executable, __file__, "--memory", str(count)], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, __file__, "--memory", str(count)], capture_output=True, text=True, check=True
+    )
     return float(result.stdout)
 
 
@@ -112,7 +130,11 @@ def compare(name: str, url: str, file: Path, count: int, password: str | None) -
     with open_store(Settings(store=url, neo4j_password=password)) as store:
         single = one_by_one(store, few)
     rate, single_rate = count * STEPS / seconds, few * STEPS / single
-    report(name, {"steps_per_second": rate, "seconds": seconds, "one_by_one_steps_per_second": single_rate}, {"batched_to_one_by_one": rate / single_rate})
+    report(
+        name,
+        {"steps_per_second": rate, "seconds": seconds, "one_by_one_steps_per_second": single_rate},
+        {"batched_to_one_by_one": rate / single_rate},
+    )
     return rate
 
 
@@ -139,7 +161,9 @@ def main() -> None:
             rate = compare("ingest_merge_neo4j", uri, file, arguments.count, password)
             few = max(arguments.count // 20, 10)
             theirs = few * STEPS / by_langchain(uri, password, few)
-            report("ingest_langchain_graph_documents", {"steps_per_second": theirs}, {"ours_to_langchain": rate / theirs})
+            report(
+                "ingest_langchain_graph_documents", {"steps_per_second": theirs}, {"ours_to_langchain": rate / theirs}
+            )
     small, large = peak_memory(max(arguments.count // 10, 10)), peak_memory(arguments.count)
     report("ingest_memory", {"peak_mb_tenth": small, "peak_mb_whole": large}, {"whole_to_tenth": large / small})
 

@@ -17,9 +17,12 @@ NAMES = 20_000
 
 def names(count: int, seed: int = 0) -> list[str]:
     """Distinct names as free as people write them: words of two techniques, with numbers."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     known = sorted(synonyms())
-    return [f"{rng.choice(known)} {rng.choice(('with', 'by', 'and', 'for'))} {rng.choice(known)} {number}" for number in range(count)]
+    return [
+        f"{rng.choice(known)} {rng.choice(('with', 'by', 'and', 'for'))} {rng.choice(known)} {number}"
+        for number in range(count)
+    ]
 
 
 def main() -> None:
@@ -27,12 +30,21 @@ def main() -> None:
     settings = IngestSettings()
     made = names(NAMES)
     relabeller = Relabeller(settings)
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), time.process_time()
     decided = relabeller.decide(made)
-    rate = len(decided) / (time.perf_counter() - begun)
+    rate, processor_rate = len(decided) / (time.perf_counter() - begun), len(decided) / (time.process_time() - worked)
     held = evaluate(settings)["held_back"]
-    figures = {"names_per_second": rate, "held_back_precision": held.precision, "held_back_recall": held.recall, "held_back_pairs": held.pairs}
-    sys.stdout.write(json.dumps({"benchmark": "ingest_relabel", "figures": figures, "ratios": {"to_required_2000": rate / 2000}}) + "\n")
+    figures = {
+        "names_per_second": rate,
+        "names_per_processor_second": processor_rate,
+        "held_back_precision": held.precision,
+        "held_back_recall": held.recall,
+        "held_back_pairs": held.pairs,
+    }
+    sys.stdout.write(
+        json.dumps({"benchmark": "ingest_relabel", "figures": figures, "ratios": {"to_required_2000": rate / 2000}})
+        + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """The search core on synthetic graphs, without a model: graph mode against paper mode against the random walk.
 
-``python benchmarks/search_simulation.py [--tasks 400] [--budget 200] [--quick]``. Seeded; one JSON line. A task is a random
-cyclic graph of techniques in which every transition succeeds with its own chance and multiplies the speed by its own
-factor, once; what no technique touches (the roofline, Amdahl's rest) bounds the speedup at 4 to 256. The examples and
-gains of the prior come from other tasks on the same graph. Figures are geometric means over the tasks of the best speedup, as ratios to the random walk's.
+``python benchmarks/search_simulation.py [--tasks 400] [--budget 200] [--quick]``. Seeded; one JSON line. A task is a
+random cyclic graph of techniques in which every transition succeeds with its own chance and multiplies the speed by
+its own factor, once; what no technique touches (the roofline, Amdahl's rest) bounds the speedup at 4 to 256. The
+examples and gains of the prior come from other tasks on the same graph. Figures are geometric means over the tasks
+of the best speedup, as ratios to the random walk's.
 """
 
 from __future__ import annotations

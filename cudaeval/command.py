@@ -13,6 +13,7 @@ _STRATEGIES = ["mcgs", "random", "rag", "standard", "cot", "fsr"]
 _TIERS = click.Choice(["easy", "medium", "hard"])
 _SPLITS = click.Choice(["train", "test"])
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_PAGE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TRAJECTORIES = click.option(
     "--folder", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Read trajectories from here."
 )
@@ -164,25 +165,26 @@ def measure_(
 
 @evaluate.command("trajectories")
 @_TRAJECTORIES
-@click.option("--markdown", is_flag=True, help="Print the table of docs/cudaeval.md.")
+@click.option("--update", type=_PAGE, help="Put the table into this page.")
 @json_option
 @click.pass_context
-def trajectories_(ctx: click.Context, folder: Path | None, markdown: bool, as_json: bool) -> None:
+def trajectories_(ctx: click.Context, folder: Path | None, update: Path | None, as_json: bool) -> None:
     """List the shipped trajectories with the best measured speedup and share of the bound.
 
-    Ends with 1 when a measurement does not speak of the code that stands there.
+    --update replaces what stands between the page's trajectories marks. Ends with 1 when a measurement does not speak
+    of the code that stands there.
 
     \b
     Example:
-      regraph eval trajectories
+      regraph eval trajectories --update docs/cudaeval.md
     """
     from cudaeval import TRAJECTORIES, catalogue
 
     entries = catalogue.entries(folder or TRAJECTORIES)
+    if update is not None:
+        catalogue.update(update, entries)
     if as_json:
         print_json([entry.document() for entry in entries])
-    elif markdown:
-        click.echo(catalogue.markdown(entries), nl=False)
     else:
         for entry in entries:
             click.echo(entry.line())
@@ -204,15 +206,16 @@ def mutate_(
 ) -> None:
     """Break right kernels on purpose and see whether the tests of TASK… (all by default) notice.
 
-    Survivors are listed with file and line: a hole in the task's tests, or a change that does no harm. Ends with 1 when
-    fewer than --least are caught.
+    Survivors are listed with step and line: a hole in the task's tests, or a change that does no harm. Those that a
+    person found harmless stand in cudaeval/harmless.toml and are not counted. Ends with 1 when fewer than --least are
+    caught.
 
     \b
     Example:
       regraph eval mutate saxpy histogram --count 8
     """
     from cudaeval import shipped
-    from cudaeval.mutate import Mutant, check
+    from cudaeval.mutate import Mutant, check, read_harmless
     from regraph_db.records import Level, Verdict
     from verify import Judge, load_task
 
@@ -225,7 +228,9 @@ def mutate_(
         (trajectory,) = shipped.read_trajectories(shipped.trajectory_file(name))
         tasks.append((load_task(name), [step.code for step in trajectory.steps]))
     with Judge() as judge:
-        found = check(tasks, judge, count=count, seed=seed, level=Level(level), progress=show)
+        found = check(
+            tasks, judge, count=count, seed=seed, level=Level(level), harmless=read_harmless(), progress=show
+        )
     survivors = [
         {"task": each.task, "step": each.step, "line": each.line, "operator": each.operator, "text": each.text}
         for each in found.survivors

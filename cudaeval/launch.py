@@ -10,7 +10,7 @@ from typing import Any
 from cudaeval import TASKS
 from cudaeval.campaign import SearchSolver, cells, run
 from cudaeval.results import Results, Sample, Terms
-from regraph_db.errors import InputError
+from regraph_db.errors import EnvironmentFault, InputError
 from regraph_db.records import Level
 from regraph_db.settings import load, section
 from regraph_db.store import open_store
@@ -24,13 +24,13 @@ def launch(
 ) -> tuple[int, int]:
     """Run a campaign with the command's flags; samples run now, and samples that it has in all.
 
-    Raises :class:`InputError` when no task or model is left to run with.
+    Raises :class:`InputError` when no task is left to run, :class:`EnvironmentFault` without a model.
     """
     shared = load({"store": chosen["store"]})
     settings = section("search", SearchSettings, {"budget": chosen["budget"], "mode": chosen["mode"]})
     models = list(chosen["models"]) or [model for model in (shared.model,) if model]
     if not models:
-        raise InputError("no model is named.", fix="Give --model FILE.gguf or --model langchain:PROVIDER/NAME.")
+        raise EnvironmentFault("no model is named.", fix="Give --model FILE.gguf or --model langchain:PROVIDER/NAME.")
     tasks = select(names, chosen["tier"], chosen["split"])
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(open_store(shared))

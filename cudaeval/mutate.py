@@ -5,24 +5,30 @@ the last element forgotten, one element too many, no tail, no barrier, a wrong n
 The judge must not pass the result. Mutants that do not compile say nothing about the tests and are not counted.
 
 A mutant may be right all the same (a barrier that was not needed). Such survivors cannot be told from holes in the
-tests by a program: they are listed, and a person looks at them.
+tests by a program: they are listed, and a person looks at them. What was looked at and does no harm stands in
+``harmless.toml`` with the reason, by the hash of its code, and is not counted again.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from cudaeval.shipped import code_hash
+from regraph_db.errors import InputError
 from regraph_db.records import Level, Verdict, VerdictKind
 
 if TYPE_CHECKING:
     from verify import Judge, Task
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+HARMLESS = Path(__file__).parent / "harmless.toml"
 #: Verdicts that say nothing about the tests.
 _MUTE = (VerdictKind.COMPILE_ERROR, VerdictKind.UNSUPPORTED, VerdictKind.HARNESS_ERROR)
 
@@ -101,6 +107,27 @@ class Report:
         return self.caught / total if total else 1.0
 
 
+@dataclass(frozen=True)
+class Harmless:
+    """A mutant that a person found to be right."""
+
+    task: str
+    step: int
+    operator: str
+    line: int
+    code: str  #: SHA-256 of the mutant's code
+    reason: str
+
+
+def read_harmless(file: Path = HARMLESS) -> list[Harmless]:
+    """The shipped list. Raises :class:`InputError` for a broken file."""
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        return [Harmless(**entry) for entry in document.get("mutant", [])]
+    except (OSError, tomllib.TOMLDecodeError, TypeError) as error:
+        raise InputError(f"no list of harmless mutants: {error}.", where=str(file)) from None
+
+
 def mutants(task: str, step: int, code: str, sizes: Sequence[str]) -> list[Mutant]:
     """Every mutant of ``code`` in the order of :data:`OPERATORS`; comments are left alone.
 
@@ -139,16 +166,19 @@ def check(
     count: int = 5,
     seed: int = 0,
     level: Level = Level.FUNCTIONAL,
+    harmless: Sequence[Harmless] = (),
     progress: Callable[[Mutant, Verdict], None] | None = None,
 ) -> Report:
     """Judge ``count`` mutants of each task; ``tasks`` holds each with the codes of its trajectory's steps.
 
-    A task with fewer mutants that compile contributes those it has.
+    A task with fewer mutants that compile contributes those it has; ``harmless`` ones are left out.
     """
+    known = {each.code for each in harmless}
     caught, survivors, uncounted = 0, [], 0
     for task, codes in tasks:
         sizes = [parameter.name for parameter in task.parameters if parameter.kind == "size"]
         found = [m for step, code in enumerate(codes, 1) for m in mutants(task.name, step, code, sizes)]
+        found = [m for m in found if code_hash(m.code) not in known]
         order = chosen(found, seed)
         counted = 0
         while counted < count:

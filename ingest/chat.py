@@ -36,7 +36,8 @@ class Answer:
 
 
 class PassingTrouble(EnvironmentFault):
-    """The model did not answer, and may answer when it is asked again: a rate limit, a server's error, a broken line."""
+    """The model did not answer, and may answer when it is asked again: a rate limit, a server's error, a broken
+    line."""
 
 
 class Chat(Protocol):
@@ -46,11 +47,13 @@ class Chat(Protocol):
     parallel: bool
 
     def ask(self, question: Question) -> Answer:
-        """The answer. Raises :class:`PassingTrouble`, or :class:`EnvironmentFault` for what asking again does not mend."""
+        """The answer. Raises :class:`PassingTrouble`, or :class:`EnvironmentFault` for what asking again does not
+        mend."""
 
 
 def open_chat(model: str, *, timeout: float = 300.0) -> Chat:
-    """The model that ``model`` names: ``FILE.gguf`` or ``langchain:PROVIDER/NAME``. Keys come from the environment only.
+    """The model that ``model`` names: ``FILE.gguf`` or ``langchain:PROVIDER/NAME``. Keys come from the environment
+    only.
 
     Raises :class:`InputError` for another form, :class:`EnvironmentFault` for a missing package, file or key.
     """
@@ -115,7 +118,8 @@ class _Llama:
 
 
 class _LangChain:
-    """Any chat model of ``init_chat_model``. Retries are ours alone, so that limits and the resume journal see each of them."""
+    """Any chat model of ``init_chat_model``. Retries are ours alone, so that limits and the resume journal see each
+    of them."""
 
     parallel = True
 
@@ -190,7 +194,8 @@ def _content(message: Any) -> str:
 
 
 def _trouble(error: Exception, name: str) -> EnvironmentFault:
-    """What a provider's exception means. Every SDK has its own classes; the HTTP status and the kind of name are common."""
+    """What a provider's exception means. Every SDK has its own classes; the HTTP status and the kind of name are
+    common."""
     status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
     kind = type(error).__name__
     if status in (401, 403):

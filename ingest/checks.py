@@ -50,7 +50,8 @@ class Tasks:
     _known: dict[str, KnownTask | None] = field(default_factory=dict)
 
     def find(self, name: str) -> KnownTask | None:
-        """The task, or ``None`` for no name or an unknown one. Raises :class:`Rejected` for an unknown one that is needed."""
+        """The task, or ``None`` for no name or an unknown one. Raises :class:`Rejected` for an unknown one that is
+        needed."""
         if not name:
             return None
         if name not in self._known:
@@ -177,7 +178,8 @@ def _kept_function(function: str, steps: tuple[Step, ...], source: str) -> str:
 
 
 def _defined(code: str) -> list[str]:
-    """Names of host functions defined in ``code``: those with C linkage first, kernels and device functions left out."""
+    """Names of host functions defined in ``code``: those with C linkage first, kernels and device functions left
+    out."""
     linked = _C_FUNCTION.findall(code)
     others = [name for kind, name in _FUNCTION.findall(code) if name not in _NO_FUNCTION and not _on_device(kind)]
     return list(dict.fromkeys([*linked, *reversed(others)]))

@@ -91,7 +91,8 @@ def add(
 ) -> None:
     """Put trajectories into the graph. FILE may be gzip; `-` is standard input.
 
-    A line is one trajectory, {"task", "author", "steps": [{"think", "method", "detail", "code"}]}. The ReGraphT authors'
+    A line is one trajectory, {"task", "author", "steps": [{"think", "method", "detail", "code"}]}. The ReGraphT
+    authors'
     files and a model's raw answer are read too. What is not accepted goes to FILE.rejected.jsonl, the rest goes on.
 
     \b
@@ -171,7 +172,7 @@ def _prepare(
                 fix="Give --model FILE.gguf or langchain:PROVIDER/NAME, or set `ingest.model`.",
             )
         chooser = ModelChooser(open_chat(spec, timeout=settings.timeout))
-    graph = stack.enter_context(open_store(shared, create=not dry_run) if not dry_run else _readable(shared))
+    graph = stack.enter_context(_readable(shared, stack) if dry_run else open_store(shared, create=True))
     judge = None
     if settings.verify != "none":
         from verify import Judge
@@ -195,22 +196,17 @@ def _prepare(
     return run, (None if as_json else _bar(stack))
 
 
-def _readable(shared: Any) -> Any:
-    """The store for a dry run: the real one where there is one, else an empty one that vanishes, so that nothing is made."""
+def _readable(shared: Any, stack: ExitStack) -> Any:
+    """The store for a dry run: the real one, or where there is none an empty one that vanishes: nothing is made."""
+    import tempfile
+
     from regraph_db.store import open_store
 
     url: str = shared.store
-    file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
-    if file is not None and not file.exists():
-        import tempfile
-
-        from regraph_db.sqlite import SqliteStore
-
-        folder = tempfile.TemporaryDirectory(prefix="regraph-dry-")
-        store = SqliteStore.open(f"sqlite:///{folder.name}/empty.db", shared, create=True)
-        store.folder = folder  # type: ignore[attr-defined]  # lives as long as the store
-        return store
-    return open_store(shared)
+    if not url.startswith("sqlite:///") or Path(url.removeprefix("sqlite:///")).expanduser().exists():
+        return open_store(shared)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="regraph-dry-"))
+    return open_store(shared, url=f"sqlite:///{folder}/empty.db", create=True)
 
 
 def _bar(stack: ExitStack) -> Any:
@@ -260,7 +256,8 @@ def _finish(
         click.echo(text_of(summary))
         if teacher:
             click.echo(
-                f"Teacher: {teacher['questions']:,} questions, {teacher['tokens_in']:,} tokens in, {teacher['tokens_out']:,} out, "
+                f"Teacher: {teacher['questions']:,} questions, {teacher['tokens_in']:,} tokens in, "
+                f"{teacher['tokens_out']:,} out, "
                 f"{teacher['retries']:,} further tries, cost {teacher['cost']:.4f}."
             )
     if summary.rejected or negative:
@@ -310,12 +307,14 @@ def teach(
 ) -> None:
     """Ask a strong model for step-by-step trajectories of TASKs, then ingest them as `add` does.
 
-    Keys come from the provider's own environment variable only. Answers are kept in the cache: run the same command again
+    Keys come from the provider's own environment variable only. Answers are kept in the cache: run the same command
+    again
     after a kill, and nothing is asked twice.
 
     \b
     Example:
-      OPENAI_API_KEY=… regraph ingest teach matmul softmax --teacher langchain:openai/gpt-5 --samples 4 --max-total-tokens 500000
+      OPENAI_API_KEY=… regraph ingest teach matmul softmax --teacher langchain:openai/gpt-5 --samples 4
+      --max-total-tokens 500000
       regraph ingest teach saxpy --teacher langchain:ollama/qwen3-coder
     """
     from contextlib import ExitStack

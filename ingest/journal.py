@@ -1,4 +1,5 @@
-"""The journal of a run: which trajectories were judged with which verdicts, so that a killed run goes on where it stood."""
+"""The journal of a run: which trajectories were judged with which verdicts, so that a killed run goes on where it
+stood."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from regraph_db.records import Verdict, content_id
 class Journal:
     """An append-only file of verified trajectories, removed when the run is whole.
 
-    With ``resume`` what it holds is taken as it stands; without, it starts anew. One line is one trajectory, so that a kill
+    With ``resume`` what it holds is taken as it stands; without, it starts anew. One line is one trajectory, so that
+    a kill
     between two writes loses at most the last one, which is then judged again.
     """
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from ingest.reading import STDIN
 from regraph_db.errors import InputError
-from regraph_db.records import Evidence, Verdict
+from regraph_db.records import Evidence, Verdict, content_id
+
+if TYPE_CHECKING:
+    from verify import Task
 
 SUFFIX = ".measured.json"
 
@@ -22,16 +25,23 @@ def code_hash(code: str) -> str:
     return hashlib.sha256(code.encode()).hexdigest()
 
 
-class Measured:
-    """The measured verdicts of one file, by the hash of the code, for the task with one content hash."""
+def workload(task: Task) -> str:
+    """How a measurement names what was timed: the task's signature, reference and timed sizes."""
+    return content_id("workload", task.signature, task.reference, task.sizes.timed)
 
-    def __init__(self, task_hash: str, verdicts: Mapping[str, Verdict]) -> None:
-        self._task_hash = task_hash
+
+class Measured:
+    """The measured verdicts of one file, by the hash of the code, for one workload."""
+
+    def __init__(self, workload: str, verdicts: Mapping[str, Verdict]) -> None:
+        self._workload = workload
         self._verdicts = verdicts
 
-    def verdict(self, task_hash: str, code: str) -> Verdict | None:
-        """The verdict of exactly this code on exactly this task, or ``None`` when that was not measured."""
-        return self._verdicts.get(code_hash(code)) if task_hash == self._task_hash else None
+    def verdicts(self, task: Task, codes: Sequence[str]) -> list[Verdict | None]:
+        """The verdict of exactly each code on exactly this task's workload, ``None`` where that was not measured."""
+        if workload(task) != self._workload:
+            return [None] * len(codes)
+        return [self._verdicts.get(code_hash(code)) for code in codes]
 
 
 def find_measured(name: str) -> Measured | None:
@@ -47,7 +57,7 @@ def find_measured(name: str) -> Measured | None:
         return None
     try:
         document = json.loads(beside.read_text("utf-8"))
-        return Measured(document["task_hash"], dict(_verdicts(document)))
+        return Measured(document["workload"], dict(_verdicts(document)))
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise InputError(
             f"holds no measurements: {str(error).splitlines()[0]}.",

@@ -81,7 +81,8 @@ class Summary:
 class Run:
     """One ingestion into ``store``.
 
-    ``judge`` is needed above level ``none``. With ``dry_run`` everything happens but the writing. A store that goes away
+    ``judge`` is needed above level ``none``. With ``dry_run`` everything happens but the writing. A store that goes
+    away
     half-way ends the run with its error; the batches before it stand, and ``resume`` goes on from there.
     """
 
@@ -143,7 +144,8 @@ class Run:
         return self.summary
 
     def trajectories(self, trajectories: Iterable[Trajectory], origin: str, task: Task | None = None) -> Summary:
-        """Ingest trajectories that stand in no file: what a search found. Verdicts that they carry are kept as they are."""
+        """Ingest trajectories that stand in no file: what a search found. Verdicts that they carry are kept as they
+        are."""
         rejections = Rejections(rejected_path("-"), write=False)
         journal = Journal(self.cache, ("trajectories", origin), resume=False, write=False)
         items = (Item(origin, trajectory, task) for trajectory in self._counted(trajectories))
@@ -255,7 +257,8 @@ class Run:
             self.summary.new_transitions += len(new)
 
     def _describe(self) -> None:
-        """Give the shipped techniques that the graph has reached their descriptions; also those of a run that was killed."""
+        """Give the shipped techniques that the graph has reached their descriptions; also those of a run that was
+        killed."""
         if self.dry_run:
             return
         bare = [t.name for t, _, _ in self.store.techniques() if t.name in self._descriptions and not t.shipped]

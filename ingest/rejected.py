@@ -25,7 +25,8 @@ def rejected_path(name: str) -> Path:
 class Rejections:
     """Writes rejections as they come; the file is made anew with the first one, and a stale one is removed.
 
-    Each line is ``{"where", "reason", "content"}``; ``content`` is what stood there, so that a mended line can be ingested.
+    Each line is ``{"where", "reason", "content"}``; ``content`` is what stood there, so that a mended line can be
+    ingested.
     """
 
     def __init__(self, path: Path, *, write: bool = True) -> None:

@@ -19,19 +19,15 @@ def text_of(summary: Summary) -> str:
         f"Transitions: {transitions['new']} new, {transitions['known']} known.",  # type: ignore[index]
     ]
     if summary.verdicts:
-        lines.append(
-            "Verdicts: "
-            + ", ".join(f"{count:,} {name}" for name, count in sorted(summary.verdicts.items()))
-            + f" (level {summary.level.value})."
-        )
+        counts = ", ".join(f"{count:,} {name}" for name, count in sorted(summary.verdicts.items()))
+        lines.append(f"Verdicts: {counts} (level {summary.level.value}).")
     else:
         lines.append("Nothing was verified.")
     if summary.measured:
         lines.append(f"{summary.measured:,} steps keep the verdict that was measured before.")
     if summary.compiled_only:
-        lines.append(
-            f"{summary.compiled_only:,} trajectories name no task: only the compile level could judge them (--task names one)."
-        )
+        count = f"{summary.compiled_only:,} trajectories name no task"
+        lines.append(f"{count}: only the compile level could judge them (--task names one).")
     if summary.repairs:
         lines.append(f"{len(summary.repairs)} answers had to be repaired; --json lists the repairs.")
     if summary.review:

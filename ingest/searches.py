@@ -10,7 +10,8 @@ _STEPS_AT_MOST = 1000
 
 
 def found_trajectory(store: GraphStore, search: str) -> Trajectory | None:
-    """The verified path to the search's answer (or to its fastest correct kernel while it runs); its author is the model.
+    """The verified path to the search's answer (or to its fastest correct kernel while it runs); its author is the
+    model.
 
     ``None`` when no kernel passed, or none was faster than the code that the search began with. Raises
     :class:`~regraph_db.errors.NotFound` for an unknown search, :class:`InputError` when its steps name no techniques.

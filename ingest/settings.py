@@ -21,7 +21,7 @@ class IngestSettings(Section):
     )
     onto: Literal["table", "graph"] = Field(
         "table",
-        description="what similarity alone may relabel onto: the shipped table, so that the order of ingestion never matters, "
+        description="what similarity alone may relabel onto: the shipped table, so that no order of ingestion matters, "
         "or also techniques first seen in trajectories, as the paper does (arXiv 2510.19873)",
     )
     accept: float = Field(
@@ -44,7 +44,7 @@ class IngestSettings(Section):
     )
     model: str | None = Field(
         None,
-        description="model that decides doubtful names: FILE.gguf or langchain:PROVIDER/NAME; default: the setting `model`",
+        description="decides doubtful names: FILE.gguf or langchain:PROVIDER/NAME; default: the setting `model`",
     )
     batch: int = Field(200, ge=1, description="trajectories merged in one transaction (ours)")
     in_flight: int = Field(8, ge=1, description="trajectories being judged at once (ours)")

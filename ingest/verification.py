@@ -1,4 +1,5 @@
-"""Steps through the judge: many at once, each trajectory cut at its first failing step, which is kept with its verdict."""
+"""Steps through the judge: many at once, each trajectory cut at its first failing step, which is kept with its
+verdict."""
 
 from __future__ import annotations
 
@@ -77,9 +78,9 @@ class Verifier:
 
     def _begin(self, item: Item) -> _UnderWay:
         steps = item.trajectory.steps
-        known: list[Verdict | None] = [
-            item.measured.verdict(item.task.hash, step.code) if item.measured and item.task else None for step in steps
-        ]
+        known: list[Verdict | None] = [None] * len(steps)
+        if item.measured is not None and item.task is not None:
+            known = item.measured.verdicts(item.task, [step.code for step in steps])
         journalled = self._journal.find(item.trajectory.id)
         if journalled is not None:
             return _UnderWay(item, [*journalled, *known[len(journalled) :]], [None] * len(steps), True)

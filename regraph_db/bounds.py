@@ -34,7 +34,8 @@ def refuse_long_key(field: str, key: str) -> None:
 
 
 def check_trajectory(trajectory: Trajectory) -> None:
-    """Raise :class:`InputError` when no store would hold ``trajectory``: a NUL byte, a key too long, a step named as the root."""
+    """Raise :class:`InputError` when no store would hold ``trajectory``: a NUL byte, a key too long, a step named as
+    the root."""
     refuse_nul(trajectory)
     refuse_long_key("trajectory.task", trajectory.task)
     refuse_long_key("trajectory.function", trajectory.function)
@@ -63,9 +64,7 @@ def check_alias(alias: Alias) -> None:
     refuse_long_key("alias.alias", alias.alias)
     refuse_long_key("alias.technique", alias.technique)
     if ROOT in (alias.alias, alias.technique):
-        raise InputError(
-            f"`{ROOT}` is the graph's root: it has no alias and is none.", where=f"alias `{alias.alias}`"
-        )
+        raise InputError(f"`{ROOT}` is the graph's root: it has no alias and is none.", where=f"alias `{alias.alias}`")
 
 
 def check_keys(field: str, keys: Iterable[str]) -> None:

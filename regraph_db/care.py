@@ -1,7 +1,7 @@
 """Broken invariants found and mended: the half of :meth:`check` and :meth:`repair` that every store shares.
 
-Each store says what stands in it (:class:`StoredKnowledge`, :class:`StoredSearch`); what ought to stand there is derived again
-from the trajectories, aliases and rollouts.
+Each store says what stands in it (:class:`StoredKnowledge`, :class:`StoredSearch`); what ought to stand there is
+derived again from the trajectories, aliases and rollouts.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def derive(
     trajectories: Iterable[StoredTrajectory],
     visit: Callable[[str, StoredStep], None] | None = None,
 ) -> Derived:
-    """What follows from trajectories, aliases and rolled-up returns; ``visit`` is told (trajectory id, step as it should be)
-    for every step that stands wrongly."""
+    """What follows from trajectories, aliases and rolled-up returns; ``visit`` is told (trajectory id, step as it
+    should be) for every step that stands wrongly."""
     derived = Derived()
     named = {alias: technique for alias, (technique, _) in knowledge.aliases.items()}
     for alias in sorted(named):
@@ -119,9 +119,7 @@ def derive(
             derived.resolved[alias] = resolve(alias, named)
         except InputError as error:
             derived.problems.append(Problem(invariant="alias_loop", where=alias, detail=error.what))
-    to_technique = resolver(
-        {alias: technique for alias, technique in named.items() if alias in derived.resolved}
-    )
+    to_technique = resolver({alias: technique for alias, technique in named.items() if alias in derived.resolved})
     for stored in trajectories:
         for problem in _check_trajectory(stored):
             derived.problems.append(problem)
@@ -185,9 +183,7 @@ def _compare(knowledge: StoredKnowledge, derived: Derived) -> Iterator[Problem]:
     yield from _compare_sums("transition_counts", knowledge.transitions, transitions)
     for key, sums in knowledge.transitions.items():
         if min(sums.examples, sums.gain_count, sums.return_count, sums.modelled_count) < 0:
-            yield Problem(
-                invariant="negative_count", where=" → ".join(key), detail=str(sums), repairable=True
-            )
+            yield Problem(invariant="negative_count", where=" → ".join(key), detail=str(sums), repairable=True)
     techniques = expected_techniques(knowledge, derived)
     for technique in sorted(knowledge.techniques.keys() | techniques.keys()):
         if knowledge.techniques.get(technique) != techniques.get(technique):
@@ -217,14 +213,13 @@ def reserved(stored: StoredSearch) -> int:
 
 
 def check_search(stored: StoredSearch, attempts: set[str], dead: set[str]) -> Iterator[Problem]:
-    """The broken invariants of one search; ``attempts`` are the ids it holds, ``dead`` the runners whose lease has ended."""
+    """The broken invariants of one search; ``attempts`` are the ids it holds, ``dead`` the runners whose lease has
+    ended."""
     name = f"search {stored.search.id}"
     states = {state.id for state in stored.states}
     runners = {runner.id for runner in stored.runners}
     if stored.root not in states:
-        yield Problem(
-            invariant="root_state", where=name, detail=f"the root {stored.root} is not among its states"
-        )
+        yield Problem(invariant="root_state", where=name, detail=f"the root {stored.root} is not among its states")
     flying = in_flight(stored)
     for edge in stored.edges:
         where = f"{name}, edge {edge.source} → {edge.target}"

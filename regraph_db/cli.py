@@ -73,7 +73,11 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
-        click.echo(f"Error: a fault of regraph itself ({type(error).__name__}: {error}). Run again with --debug and report it.", err=True)
+        click.echo(
+            f"Error: a fault of regraph itself ({type(error).__name__}: {error}). "
+            "Run again with --debug and report it.",
+            err=True,
+        )
         sys.exit(4)
 
 
@@ -84,7 +88,11 @@ def json_option(command: F) -> F:
 
 def store_option(command: F) -> F:
     """``--store URL``: which graph; settings say the default."""
-    return click.option("--store", metavar="URL", help="The graph: sqlite:///FILE, neo4j://HOST or bolt://HOST.  [default: the setting `store`]")(command)
+    return click.option(
+        "--store",
+        metavar="URL",
+        help="The graph: sqlite:///FILE, neo4j://HOST or bolt://HOST.  [default: the setting `store`]",
+    )(command)
 
 
 def print_json(document: object) -> None:

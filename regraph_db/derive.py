@@ -3,15 +3,16 @@
 * A step's *phrase* is its method in normal form; its technique is what the aliases resolve the phrase to.
 * Step 0 goes from the root, every other step from the technique of the step before it, whatever that step's verdict: a
   failed step cuts nothing here (the ingest cuts).
-* A step is an *example* of its transition when its verdict is ``passed`` or unknown. Any other step is kept, and its technique
-  exists through it, but it counts in no statistic.
-* An example's *gain* is log2(seconds before / seconds after): both steps passed on a GPU of the same name with a time. The
-  first step's time before is its own verdict's baseline, when that is the sequential reference. Else it has no gain.
+* A step is an *example* of its transition when its verdict is ``passed`` or unknown. Any other step is kept, and its
+  technique exists through it, but it counts in no statistic.
+* An example's *gain* is log2(seconds before / seconds after): both steps passed on a GPU of the same name with a
+  time. The first step's time before is its own verdict's baseline, when that is the sequential reference. Else it has
+  no gain.
 * Sums are whole numbers of millionths, so that no order of writing changes them by a bit.
 * A transition's statistics are the sum of its tasks' *shares*; a share comes from examples and from rolled-up searches.
   Rolled-up names are resolved by the aliases as phrases are. A transition exists while one of its counts is not 0.
-* A technique exists while it was given by :meth:`~regraph_db.store.GraphStore.put_techniques`, a step or an alias resolves to
-  it, or a transition ends at it. One that is itself an alias of another is not listed.
+* A technique exists while it was given by :meth:`~regraph_db.store.GraphStore.put_techniques`, a step or an alias
+  resolves to it, or a transition ends at it. One that is itself an alias of another is not listed.
 """
 
 from __future__ import annotations

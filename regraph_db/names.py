@@ -48,7 +48,8 @@ def _word(word: str) -> str:
 
 
 def normalise(method: str) -> str:
-    """Lower case, one space between words, no hyphens or underscores, singular, American ``-ization``, no "optimization"
+    """Lower case, one space between words, no hyphens or underscores, singular, American ``-ization``, no
+    "optimization"
     tail; never empty. Normalising twice changes nothing more.
 
     >>> normalise("Shared-Memory  Tiling Optimization")
@@ -77,6 +78,9 @@ def resolve(name: str, aliases: Mapping[str, str]) -> str:
     seen = [name]
     while (target := aliases.get(seen[-1])) is not None and target != seen[-1]:
         if target in seen:
-            raise InputError(f"the aliases {' → '.join([*seen, target])} close into a loop.", fix="Take one of them back with `regraph technique unalias`.")
+            raise InputError(
+                f"the aliases {' → '.join([*seen, target])} close into a loop.",
+                fix="Take one of them back with `regraph technique unalias`.",
+            )
         seen.append(target)
     return seen[-1]

@@ -1,8 +1,8 @@
 """A graph as portable JSON objects, and back: the half of :meth:`dump` and :meth:`load` that every store shares.
 
-Kinds, in the order of a dump: ``regraph`` (the format's number), ``technique`` (those put by name), ``alias``, ``trajectory``,
-``rolled_up`` (one search's returns along one transition, names as the search had them), ``search`` (with its states, edges,
-runners and rollouts), ``attempt``. Everything else is derived from these.
+Kinds, in the order of a dump: ``regraph`` (the format's number), ``technique`` (those put by name), ``alias``,
+``trajectory``, ``rolled_up`` (one search's returns along one transition, names as the search had them), ``search``
+(with its states, edges, runners and rollouts), ``attempt``. Everything else is derived from these.
 """
 
 from __future__ import annotations
@@ -161,9 +161,7 @@ def _parsed(objects: Iterable[dict[str, Any]]) -> Iterator[tuple[str, Record | N
             yield kind, None
             continue
         if kind not in _RECORDS:
-            raise InputError(
-                f"unknown kind `{kind}`.", where=where, fix="Give a file that `regraph db export` wrote."
-            )
+            raise InputError(f"unknown kind `{kind}`.", where=where, fix="Give a file that `regraph db export` wrote.")
         try:
             yield (
                 kind,

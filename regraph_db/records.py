@@ -40,7 +40,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-# -- what the judge says ------------------------------------------------------------------------------------------------
+# -- what the judge says -------------------------------------------------------------------------------------
 
 
 class VerdictKind(StrEnum):
@@ -103,9 +103,11 @@ class Verdict(Record):
     bound_share: float | None = None  #: share of the GPU's limit reached, 0 to 1, measured
     unstable: bool = False  #: the timing did not settle within its time limit
     modelled_seconds: Seconds | None = None  #: *modelled* seconds of one call at the timed size, never measured
-    modelled_baseline_seconds: Seconds | None = None  #: the baseline's *modelled* (GPU) or CPU-timed seconds, as ``model_terms`` says
+    #: the baseline's *modelled* (GPU) or CPU-timed seconds, as ``model_terms`` says
+    modelled_baseline_seconds: Seconds | None = None
     modelled_speedup: Speedup | None = None  #: *modelled*, baseline over candidate
-    model_terms: dict[str, Any] = Field(default_factory=dict)  #: the model's explanation: time by term, what binds it, …
+    #: the model's explanation: time by term, what binds it, …
+    model_terms: dict[str, Any] = Field(default_factory=dict)
     evidence: Evidence = Evidence()
 
     @property
@@ -113,7 +115,7 @@ class Verdict(Record):
         return self.verdict is VerdictKind.PASSED
 
 
-# -- knowledge: trajectories, techniques, transitions ---------------------------------------------------------------------
+# -- knowledge: trajectories, techniques, transitions --------------------------------------------------------
 
 
 class Technique(Record):
@@ -136,7 +138,8 @@ class Alias(Record):
 
 
 class Step(Record):
-    """One step of a trajectory: a technique applied, with the whole code after it. It is the example of its transition."""
+    """One step of a trajectory: a technique applied, with the whole code after it. It is the example of its
+    transition."""
 
     think: str = ""  #: why
     method: str = Field(min_length=1)  #: the technique in the author's own words; aliases map it to a technique
@@ -169,8 +172,8 @@ class Trajectory(Record):
 class TransitionStatistics(Record):
     """Counts and sums over the examples and searches of one transition; means are derived, never stored.
 
-    A *gain* is log2 of (time before the step / time after it), both measured on the same GPU by the judge. *Returns* are
-    search returns of edges along this transition; measured and modelled ones are never mixed.
+    A *gain* is log2 of (time before the step / time after it), both measured on the same GPU by the judge. *Returns*
+    are search returns of edges along this transition; measured and modelled ones are never mixed.
     """
 
     examples: Count = 0
@@ -191,7 +194,8 @@ class TransitionStatistics(Record):
 
 
 class Transition(Record):
-    """A directed edge of the reasoning graph: after ``before``, ``after`` was applied. Self-loops and cycles are legal."""
+    """A directed edge of the reasoning graph: after ``before``, ``after`` was applied. Self-loops and cycles are
+    legal."""
 
     before: str
     after: str
@@ -222,7 +226,7 @@ class TaskReference(Record):
     hash: str  #: content hash of the task folder
 
 
-# -- search ----------------------------------------------------------------------------------------------------------------
+# -- search --------------------------------------------------------------------------------------------------
 
 
 class SearchStatus(StrEnum):
@@ -322,7 +326,8 @@ class Attempt(Record):
     technique: str = ""
     example: str | None = None  #: the example's id, when one was in the prompt
     parent: str | None = None  #: the attempt whose code was rewritten; ``None`` is the start code
-    outcome: str = "answered"  #: ``answered``, or the generator's failure: no_code, truncated, unsuitable, unchanged, failed
+    #: ``answered``, or the generator's failure: no_code, truncated, unsuitable, unchanged, failed
+    outcome: str = "answered"
     code: str = ""
     verdict: Verdict | None = None
     reward: float | None = None

@@ -33,11 +33,17 @@ class Section(BaseModel):
 class Settings(Section):
     """The settings that every part shares."""
 
-    store: str = Field("sqlite:///regraph.db", description="URL of the graph: sqlite:///FILE, neo4j://HOST, bolt://HOST (+s, +ssc)")
+    store: str = Field(
+        "sqlite:///regraph.db", description="URL of the graph: sqlite:///FILE, neo4j://HOST, bolt://HOST (+s, +ssc)"
+    )
     neo4j_user: str = Field("neo4j", description="user of a Neo4j store")
-    neo4j_password: SecretStr | None = Field(None, description="password of a Neo4j store; best given as REGRAPH_NEO4J_PASSWORD")
+    neo4j_password: SecretStr | None = Field(
+        None, description="password of a Neo4j store; best given as REGRAPH_NEO4J_PASSWORD"
+    )
     neo4j_database: str = Field("neo4j", description="database of a Neo4j store")
-    store_timeout: float = Field(60.0, gt=0, description="seconds to wait for a store that is away or locked before giving up")
+    store_timeout: float = Field(
+        60.0, gt=0, description="seconds to wait for a store that is away or locked before giving up"
+    )
     cache: Path = Field(Path("~/.cache/regraph"), description="folder for compiled and judged results")
     tasks: tuple[Path, ...] = Field((), description="folders of your own tasks, beside the shipped ones")
     model: str | None = Field(None, description="the small model: FILE.gguf or langchain:PROVIDER/NAME")
@@ -85,7 +91,9 @@ def _validated(model: type[S], table: str, flags: Mapping[str, Any] | None) -> S
             where = prefix + key.upper()
         else:
             where = f"{FILE}, {table + '.' if table else ''}{key}"
-        raise InputError(f"{first['msg']}.", where=where, fix="`regraph doctor --settings` lists every setting.") from None
+        raise InputError(
+            f"{first['msg']}.", where=where, fix="`regraph doctor --settings` lists every setting."
+        ) from None
 
 
 def _split(model: type[Section], key: str, raw: str) -> object:
@@ -119,7 +127,9 @@ def _refuse_unknown() -> None:
             continue
         if key in sections() and isinstance(value, dict):
             continue
-        raise InputError(f"unknown setting `{key}`.", where=FILE, fix="`regraph doctor --settings` lists every setting.")
+        raise InputError(
+            f"unknown setting `{key}`.", where=FILE, fix="`regraph doctor --settings` lists every setting."
+        )
     known = {PREFIX + key.upper() for key in Settings.model_fields}
     tables = tuple(f"{PREFIX}{name.upper()}__" for name in sections())
     for name in os.environ:

@@ -1,12 +1,13 @@
 """``GraphStore``: the one contract of every store, and how to open one.
 
-The knowledge half of the graph is a pure function of two sets: the trajectories, and the aliases. Techniques, transitions
-and their statistics follow from them, in whatever order they were written. The search half is sums on edges, changed only
-by increments that carry an id.
+The knowledge half of the graph is a pure function of two sets: the trajectories, and the aliases. Techniques,
+transitions and their statistics follow from them, in whatever order they were written. The search half is sums on
+edges, changed only by increments that carry an id.
 
-Every method may be called from several threads and processes at once. Every write is one transaction: it happens whole or
-not at all, it is durable when the method returns, and repeating it (the same ids) changes nothing. What is returned are
-frozen records that the caller owns. Text is kept byte for byte; a NUL byte is refused with :class:`InputError` naming the field.
+Every method may be called from several threads and processes at once. Every write is one transaction: it happens
+whole or not at all, it is durable when the method returns, and repeating it (the same ids) changes nothing. What is
+returned are frozen records that the caller owns. Text is kept byte for byte; a NUL byte is refused with
+:class:`InputError` naming the field.
 
 Errors of every method: :class:`StoreUnreachable` after ``settings.store_timeout`` seconds of retrying,
 :class:`StoreUnusable`, :class:`SchemaMismatch`.
@@ -48,7 +49,7 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
     #: The URL it was opened by, without credentials.
     url: str
 
-    # -- life ------------------------------------------------------------------------------------------------------------
+    # -- life ------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def migrate(self) -> list[str]:
@@ -62,10 +63,12 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
     def close(self) -> None:
         """Give back connections and files. Safe to call twice."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
-    # -- knowledge: writing ------------------------------------------------------------------------------------------------
+    # -- knowledge: writing ----------------------------------------------------------------------------------
 
     @abstractmethod
     def put_techniques(self, techniques: Sequence[Technique]) -> None:
@@ -73,10 +76,11 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
 
     @abstractmethod
     def put_aliases(self, aliases: Sequence[Alias], *, replace: bool = False) -> None:
-        """Record relabel decisions. An alias that is already decided stays as it is unless ``replace``; the graph follows
-        at once: every step whose method it names moves to its technique, with counts, sums and transitions.
+        """Record relabel decisions. An alias that is already decided stays as it is unless ``replace``; the graph
+        follows at once: every step whose method it names moves to its technique, with counts, sums and transitions.
 
-        Raises :class:`InputError` when a chain of aliases would close into a loop, or the alias or technique is the root.
+        Raises :class:`InputError` when a chain of aliases would close into a loop, or the alias or technique is the
+        root.
         """
 
     @abstractmethod
@@ -89,7 +93,7 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
         exactly once by its id. The technique of a step is ``resolve(normalise(method))`` over the aliases, else the
         normalised method itself. Order, batching and the number of writers do not change the resulting graph."""
 
-    # -- knowledge: reading ------------------------------------------------------------------------------------------------
+    # -- knowledge: reading ----------------------------------------------------------------------------------
 
     @abstractmethod
     def techniques(self) -> list[tuple[Technique, int, int]]:
@@ -116,8 +120,8 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
         without_function: str | None = None,
     ) -> list[Example]:
         """At most ``limit`` examples of a transition whose ``before`` code is most like ``like`` (cosine of
-        :func:`regraph_db.vectors.vector`), ties by id; by id alone when ``like`` is empty. Steps whose verdict is known and
-        not ``passed`` are never examples."""
+        :func:`regraph_db.vectors.vector`), ties by id; by id alone when ``like`` is empty. Steps whose verdict is
+        known and not ``passed`` are never examples."""
 
     @abstractmethod
     def nearest_examples(
@@ -136,7 +140,7 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
     @abstractmethod
     def counts(self) -> Counts: ...
 
-    # -- search ------------------------------------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------------------
 
     @abstractmethod
     def open_search(self, search: Search, root: State) -> Search:
@@ -144,7 +148,8 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
 
     @abstractmethod
     def expand(self, search: str, state: str, states: Sequence[State], edges: Sequence[ExploredEdge]) -> None:
-        """Unfold a state: add states and edges that are not there (their sums start at nothing) and mark it expanded."""
+        """Unfold a state: add states and edges that are not there (their sums start at nothing) and mark it
+        expanded."""
 
     @abstractmethod
     def snapshot(self, search: str) -> SearchSnapshot:
@@ -164,14 +169,15 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
 
     @abstractmethod
     def begin_rollout(self, rollout: Rollout) -> int:
-        """Count the rollout as in flight on each edge of its path and reserve calls of the budget: at most those asked for
-        and those left. The number granted; 0 means that the budget is spent (or wholly reserved) and nothing was begun."""
+        """Count the rollout as in flight on each edge of its path and reserve calls of the budget: at most those
+        asked for and those left. The number granted; 0 means that the budget is spent (or wholly reserved) and
+        nothing was begun."""
 
     @abstractmethod
     def finish_rollout(self, result: RolloutResult) -> bool:
-        """Add a rollout's returns, states, edges and attempts, release what it held, in one atomic step; exactly once by
-        its id. ``False`` when it had finished before, or its lease had ended and it was taken back: nothing is added then
-        except, for the latter, its attempts (work is never lost)."""
+        """Add a rollout's returns, states, edges and attempts, release what it held, in one atomic step; exactly once
+        by its id. ``False`` when it had finished before, or its lease had ended and it was taken back: nothing is
+        added then except, for the latter, its attempts (work is never lost)."""
 
     @abstractmethod
     def reclaim(self) -> int:
@@ -210,9 +216,10 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
     @abstractmethod
     def roll_up(self, search: str) -> int:
         """Add its edges' visits and value sums to the transitions between their techniques, under the search's task;
-        measured and modelled ones apart, ``functional`` ones not at all. Idempotent; how many transitions it touched."""
+        measured and modelled ones apart, ``functional`` ones not at all. Idempotent; how many transitions it
+        touched."""
 
-    # -- care --------------------------------------------------------------------------------------------------------------
+    # -- care ------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def check(self) -> list[Problem]:
@@ -224,7 +231,8 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
 
     @abstractmethod
     def dump(self) -> Iterator[dict[str, Any]]:
-        """Everything, as portable JSON objects ``{"kind": …, …}``, in an order that :meth:`load` accepts, in constant memory."""
+        """Everything, as portable JSON objects ``{"kind": …, …}``, in an order that :meth:`load` accepts, in constant
+        memory."""
 
     @abstractmethod
     def load(self, objects: Iterable[dict[str, Any]]) -> int:
@@ -246,4 +254,8 @@ def open_store(settings: Settings, *, url: str | None = None, create: bool = Fal
         from regraph_db.neo4j import Neo4jStore
 
         return Neo4jStore.open(url, settings, create=create)
-    raise InputError(f"unknown store scheme `{scheme}`.", where=url, fix="Use sqlite:///FILE, neo4j://HOST or bolt://HOST (with +s or +ssc for TLS).")
+    raise InputError(
+        f"unknown store scheme `{scheme}`.",
+        where=url,
+        fix="Use sqlite:///FILE, neo4j://HOST or bolt://HOST (with +s or +ssc for TLS).",
+    )

@@ -21,7 +21,8 @@ _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|[^\s\w]")
 
 
 def vector(code: str) -> NDArray[np.float32]:
-    """``(DIMENSIONS,)`` float32 of unit length (zero for no tokens): signed counts, log-damped, of tokens and token pairs."""
+    """``(DIMENSIONS,)`` float32 of unit length (zero for no tokens): signed counts, log-damped, of tokens and token
+    pairs."""
     tokens = _TOKEN.findall(code)
     counts: dict[str, int] = {}
     for word in tokens:
@@ -38,7 +39,8 @@ def vector(code: str) -> NDArray[np.float32]:
 
 
 def nearest(like: str, rows: Iterable[tuple[str, bytes]], limit: int) -> list[tuple[str, float]]:
-    """The ids of the ``limit`` rows (id, float32 vector as bytes) nearest to ``like`` with their cosines, nearest first.
+    """The ids of the ``limit`` rows (id, float32 vector as bytes) nearest to ``like`` with their cosines, nearest
+    first.
 
     Cosines are rounded to six places, so that equal vectors tie wherever they are stored; ties go by id. Memory is one
     batch of rows, whatever their number.
@@ -47,9 +49,7 @@ def nearest(like: str, rows: Iterable[tuple[str, bytes]], limit: int) -> list[tu
     best: list[tuple[float, str]] = []
     source = iter(rows)
     while batch := list(islice(source, _BATCH)):
-        matrix = np.frombuffer(b"".join(blob for _, blob in batch), np.float32).reshape(
-            len(batch), DIMENSIONS
-        )
+        matrix = np.frombuffer(b"".join(blob for _, blob in batch), np.float32).reshape(len(batch), DIMENSIONS)
         cosines = np.round(matrix.astype(np.float64) @ wanted, 6)
         ranked = ((-float(cosine), key) for cosine, (key, _) in zip(cosines, batch, strict=True))
         best = heapq.nsmallest(limit, [*best, *ranked])

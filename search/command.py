@@ -140,7 +140,8 @@ def _best_speedup(snapshot: Any) -> float | None:
 @store_option
 @json_option
 def show(search_id: str, store: str | None, as_json: bool) -> None:
-    """Show a search: its tree with N (visits), Q (mean return), the best return and verdicts, and the path to the best kernel.
+    """Show a search: its tree with N (visits), Q (mean return), the best return and verdicts, and the path to the
+    best kernel.
 
     \b
     Example:

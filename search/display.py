@@ -49,7 +49,8 @@ class _Lines:
             self._say(f"call {progress.own_calls}: new best, {_speed(progress, self._level)}, by {_path(progress)}")
         elif progress.own_calls % 10 == 0:
             self._say(
-                f"call {progress.own_calls} of {progress.budget}: {_counts(progress)}; best {_speed(progress, self._level)}"
+                f"call {progress.own_calls} of {progress.budget}: {_counts(progress)}; "
+                f"best {_speed(progress, self._level)}"
             )
 
     def _say(self, text: str) -> None:

@@ -1,5 +1,5 @@
-"""A search as a folder: the kernel, the path step by step with diffs, the evidence, the settings. Enough to rerun it and to
-review it in a pull request."""
+"""A search as a folder: the kernel, the path step by step with diffs, the evidence, the settings. Enough to rerun it
+and to review it in a pull request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 def export(outcome: SearchOutcome, search: Search, folder: Path) -> list[Path]:
     """Write ``folder`` (made if it is not there; files of the same names are replaced) and return what was written.
 
-    ``kernel.cu`` and ``path/`` only where a correct kernel was found. Raises :class:`InputError` when it cannot be written.
+    ``kernel.cu`` and ``path/`` only where a correct kernel was found. Raises :class:`InputError` when it cannot be
+    written.
     """
     try:
         return _export(outcome, search, folder)

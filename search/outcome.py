@@ -86,7 +86,8 @@ class SearchOutcome:
 
 
 def best_so_far(attempts: Iterable[Attempt]) -> list[float | None]:
-    """After each call the best speedup until then (reward where the level knows no speed), ``None`` before the first."""
+    """After each call the best speedup until then (reward where the level knows no speed), ``None`` before the
+    first."""
     curve: list[float | None] = []
     best: Attempt | None = None
     for attempt in attempts:
@@ -107,7 +108,8 @@ def conclude(
     seconds: Callable[[], dict[str, float]],
     notes: Sequence[str] = (),
 ) -> SearchOutcome:
-    """Choose the answer, write it down, and let what was learnt flow back into the knowledge graph. Repeating it is safe."""
+    """Choose the answer, write it down, and let what was learnt flow back into the knowledge graph. Repeating it is
+    safe."""
     record = store.search(search)
     attempts = tuple(store.attempts(search))
     passed = _distinct(attempt for attempt in attempts if attempt.verdict is not None and attempt.verdict.passed)

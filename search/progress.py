@@ -42,7 +42,8 @@ def said_of(attempt: Attempt) -> str:
 
 
 def better(one: Attempt, other: Attempt | None) -> bool:
-    """Whether a passed attempt beats another: by speedup where it is known, else by reward; the earlier of equals stays."""
+    """Whether a passed attempt beats another: by speedup where it is known, else by reward; the earlier of equals
+    stays."""
     return other is None or worth(one) > worth(other)
 
 

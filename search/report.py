@@ -9,7 +9,8 @@ from search.outcome import SearchOutcome
 def summary_lines(outcome: SearchOutcome) -> list[str]:
     """What was searched, what was found, and where the time went."""
     lines = [
-        f"Search {outcome.search[:8]}: {outcome.task}, {outcome.strategy}, level {outcome.level}, model {outcome.model}, seed {outcome.seed}",
+        f"Search {outcome.search[:8]}: {outcome.task}, {outcome.strategy}, level {outcome.level}, "
+        f"model {outcome.model}, seed {outcome.seed}",
         f"Calls: {outcome.calls} of {outcome.budget}; "
         + (", ".join(f"{count} {name}" for name, count in sorted(outcome.verdicts.items())) or "none yet"),
     ]

@@ -37,8 +37,8 @@ def open_search(
     gpu: str = "",
     search_id: str | None = None,
 ) -> Search:
-    """Write a new search into the store. ``start_code`` is the user's own kernel, which then is the baseline too; ``gpu``
-    is the text about the GPU that FSR's prompts carry."""
+    """Write a new search into the store. ``start_code`` is the user's own kernel, which then is the baseline too;
+    ``gpu`` is the text about the GPU that FSR's prompts carry."""
     if strategy not in STRATEGIES:
         raise InputError(f"unknown strategy `{strategy}`.", fix=f"Choose one of {', '.join(STRATEGIES)}.")
     search = Search(
@@ -157,10 +157,11 @@ def run_search(
     ``budget`` counts generator calls and overrides the settings; ``level`` defaults to the judge's best. The outcome's
     attempts stand in the order in which they were made (:func:`search.outcome.best_so_far` makes a curve of them).
 
-    Raises :class:`InputError` for an unknown strategy or a graph without a transition to begin with (``mcgs``, ``random``),
-    :class:`EnvironmentFault` when generator or judge fail several times in a row; the search then stays open in the store.
+    Raises :class:`InputError` for an unknown strategy or a graph without a transition to begin with (``mcgs``,
+    ``random``), :class:`EnvironmentFault` when generator or judge fail several times in a row; the search then stays
+    open in the store.
     """
-    chosen = settings or SearchSettings()
+    chosen = settings or SearchSettings.model_validate({})
     if budget is not None:
         chosen = chosen.model_copy(update={"budget": budget})
     found: Any = level or getattr(judge, "best_level", Level.FUNCTIONAL)

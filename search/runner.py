@@ -1,8 +1,8 @@
 """One runner: begins rollouts, lets the model write, the judge judge, and the store remember.
 
-A runner interleaves a few rollouts in a fixed order: while one candidate is judged, the next is written. It never waits for
-whichever is ready first, so one runner with one seed walks one path. A killed runner loses its unfinished rollouts, which
-its lease gives back; nothing of the search lives in the process.
+A runner interleaves a few rollouts in a fixed order: while one candidate is judged, the next is written. It never
+waits for whichever is ready first, so one runner with one seed walks one path. A killed runner loses its unfinished
+rollouts, which its lease gives back; nothing of the search lives in the process.
 """
 
 from __future__ import annotations
@@ -130,10 +130,11 @@ class SearchRunner:
         self._failed_in_a_row = 0
         self._best_at = 0
 
-    # -- the whole ------------------------------------------------------------------------------------------------------
+    # -- the whole ---------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Spend the budget. On an interruption or an error the unfinished rollouts are given back with what they have."""
+        """Spend the budget. On an interruption or an error the unfinished rollouts are given back with what they
+        have."""
         slots: deque[_Slot] = deque()
         self.store.join(self.runner)
         with _Heartbeat(self.store, self.runner):
@@ -185,7 +186,7 @@ class SearchRunner:
             time.sleep(min(1.0, self.runner.lease / BEATS / 2))
         return False
 
-    # -- one rollout ----------------------------------------------------------------------------------------------------
+    # -- one rollout -------------------------------------------------------------------------------
 
     def _begin(self) -> _Slot | None:
         snapshot = self.store.snapshot(self.search.id)
@@ -320,7 +321,7 @@ class SearchRunner:
         if self.watcher is not None:
             self.watcher(self.progress)
 
-    # -- its end --------------------------------------------------------------------------------------------------------
+    # -- its end -----------------------------------------------------------------------------------
 
     def _finish(self, slot: _Slot) -> None:
         walked = slot.walked or Walked()

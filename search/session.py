@@ -54,7 +54,7 @@ class Session:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
-    # -- the three ways in ------------------------------------------------------------------------------------------------
+    # -- the three ways in -------------------------------------------------------------------------
 
     def start(self, name: str) -> SearchOutcome:
         """A new search."""
@@ -96,7 +96,7 @@ class Session:
         self.store.reclaim()
         return self._go_on(search, folder)
 
-    # -- parts ------------------------------------------------------------------------------------------------------------
+    # -- parts -------------------------------------------------------------------------------------
 
     def _go_on(self, search: Search, folder: str | None, streams: list[str] | None = None) -> SearchOutcome:
         name = folder or search.task.name

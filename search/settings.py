@@ -1,7 +1,8 @@
 """The table ``[search]`` of the settings: every decision of the search, its default and where it comes from.
 
-"paper" is ReGraphT (arXiv 2510.19873); "ours" marks what the paper leaves open. ``mode = "paper"`` sets every decision of
-ours that changes a result to the literal reading, unless it is given by name; :data:`PAPER` is that reading.
+"paper" is ReGraphT (arXiv 2510.19873); "ours" marks what the paper leaves open. ``mode = "paper"`` sets every
+decision of ours that changes a result to the literal reading, unless it is given by name; :data:`PAPER` is that
+reading.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ class SearchSettings(Section):
     context: int = Field(
         0, ge=0, description="tokens of context; 0: as many as the model was trained for, at most 16384 (ours)"
     )
-    threads: int = Field(0, ge=0, description="threads of llama.cpp; 0: half the cores, for the other half compiles (ours)")
+    threads: int = Field(
+        0, ge=0, description="threads of llama.cpp; 0: half the cores, for the other half compiles (ours)"
+    )
     gpu_layers: int = Field(
         -1, ge=-1, description="layers of the model on the GPU where llama.cpp was built for one; -1: all (ours)"
     )

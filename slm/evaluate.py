@@ -30,6 +30,7 @@ from slm.tokenizer import Tokenizer
 from verify import Judge, Task, list_tasks
 
 SEED = 20_261_121
+JUDGE_SECONDS = 240  # after which an answer counts as not judged (and so as not right)
 BLIND = Path(__file__).resolve().parents[1] / "tests" / "slm" / "blind"
 TRAJECTORIES = Path(__file__).resolve().parents[1] / "cudaeval" / "trajectories"
 
@@ -87,8 +88,11 @@ class Bench:
             return "right", parsed.code
         key = (case.task.hash, parsed.code)
         if key not in self.known:
-            verdict = self.judge.judge(case.task, parsed.code, Level.FUNCTIONAL)
-            self.known[key] = "right" if verdict.passed else str(verdict.verdict)
+            try:
+                verdict = self.judge.submit(case.task, parsed.code, Level.FUNCTIONAL).result(timeout=JUDGE_SECONDS)
+                self.known[key] = "right" if verdict.passed else str(verdict.verdict)
+            except TimeoutError:
+                self.known[key] = "not judged"
         return self.known[key], parsed.code
 
     def table(self, cases: Iterable[Case], *, samples: int = 0) -> dict[str, Any]:
@@ -101,6 +105,7 @@ class Bench:
         failures = []
         for number, case in enumerate(cases):
             outcome, code = self.one(case)
+            sys.stderr.write(f"{number + 1}/{len(cases)} {case.label} {outcome}\n")
             outcomes[outcome] += 1
             cell = by_label.setdefault(case.label, [0, 0])
             cell[0] += outcome == "right"

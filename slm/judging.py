@@ -8,7 +8,7 @@ from pathlib import Path
 from verify import Task, load_task
 
 DTYPES = {
-    "float": "float32", "double": "float64", "int": "int32", "uint8_t": "uint8", "unsigned char": "uint8",
+    "float": "float32", "double": "float64", "int": "int32", "uint8_t": "uint8", "unsigned char": "uint8", "int8_t": "int8", "uint16_t": "uint16",
     "size_t": "uint64", "long long": "int64",
 }  # fmt: skip
 Argument = tuple[str, str, str, str, str]  # kind, C type, name, extent (an expression over the sizes), values

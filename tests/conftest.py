@@ -1,4 +1,5 @@
-"""One real Neo4j for the whole test session, and what every test may not depend on: settings of the person who runs it."""
+"""One real Neo4j for the whole test session, and what every test may not depend on: settings of the person who runs
+it."""
 
 from __future__ import annotations
 

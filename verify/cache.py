@@ -66,7 +66,11 @@ class Cache:
                     Path(name).unlink()
                 raise
         except OSError as error:
-            raise InternalFault(f"the cache cannot be written: {error.strerror}.", where=str(path.parent), fix="Free some space or set `cache`.") from error
+            raise InternalFault(
+                f"the cache cannot be written: {error.strerror}.",
+                where=str(path.parent),
+                fix="Free some space or set `cache`.",
+            ) from error
         with self._lock:
             self._puts += 1
             sweep = self._puts % _PUTS_BETWEEN_SWEEPS == 1

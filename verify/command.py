@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     type=click.Choice(["compile", "functional", "modelled", "gpu"]),
     help="How far to go.  [default: the best this machine has]",
 )
-@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Judge so many times anew, without the cache.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Judge so many times anew, without the cache.",
+)
 @click.option("--gpu", type=click.IntRange(0), help="Which GPU.  [default: the setting verify.gpu]")
 @click.option(
     "--baseline",
@@ -31,7 +37,14 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def verify(
-    ctx: click.Context, task: str, candidate: Path, level: str | None, repeat: int, gpu: int | None, baseline: Path | None, as_json: bool
+    ctx: click.Context,
+    task: str,
+    candidate: Path,
+    level: str | None,
+    repeat: int,
+    gpu: int | None,
+    baseline: Path | None,
+    as_json: bool,
 ) -> None:
     """Judge a CUDA kernel: does it compile, is it right, how fast is it. TASK is a name or a folder.
 
@@ -56,7 +69,9 @@ def verify(
     verdicts = []
     with Judge(settings) as judge:
         for _ in range(repeat):
-            verdicts.append(judge.judge(found, source, Level(level) if level else None, baseline=other, fresh=repeat > 1))
+            verdicts.append(
+                judge.judge(found, source, Level(level) if level else None, baseline=other, fresh=repeat > 1)
+            )
     documents = [document(found.name, verdict) for verdict in verdicts]
     if as_json:
         print_json(documents[0] if repeat == 1 else documents)
@@ -95,7 +110,9 @@ def _show(task: str, verdict: Verdict) -> None:
         click.echo(f"  {verdict.reason}")
     if verdict.speedup and seconds is not None and verdict.baseline_seconds is not None:
         interval = verdict.speedup
-        click.echo(f"  measured {_time(seconds)} a call, {verdict.baseline} {_time(verdict.baseline_seconds)}: {interval.median:.3g}× ({interval.low:.3g}–{interval.high:.3g})")
+        click.echo(
+            f"  measured {_time(seconds)} a call, {verdict.baseline} {_time(verdict.baseline_seconds)}: {interval.median:.3g}× ({interval.low:.3g}–{interval.high:.3g})"
+        )
         if verdict.bound_share is not None:
             click.echo(f"  {verdict.bound_share:.0%} of this GPU's limit for the task")
         if verdict.unstable:
@@ -107,12 +124,17 @@ def _show(task: str, verdict: Verdict) -> None:
     if verdict.modelled_seconds is not None:
         against = f", {verdict.modelled_speedup:.3g}× over the sequential reference" if verdict.modelled_speedup else ""
         bound = verdict.model_terms.get("bound_by")
-        click.echo(f"  modelled for {verdict.evidence.gpu or 'a GPU'}, not measured: {_time(verdict.modelled_seconds)} a call{against}{f'; bound by {bound}' if bound else ''}")
+        click.echo(
+            f"  modelled for {verdict.evidence.gpu or 'a GPU'}, not measured: {_time(verdict.modelled_seconds)} a call{against}{f'; bound by {bound}' if bound else ''}"
+        )
     if verdict.log and not verdict.passed:
         click.echo("\n".join(f"  | {line}" for line in verdict.log.splitlines()[:30]))
     evidence = verdict.evidence
     words = [evidence.gpu, evidence.driver and f"driver {evidence.driver}", evidence.nvcc and f"nvcc {evidence.nvcc}"]
-    click.echo(f"  evidence: {', '.join(word for word in words if word)}; {len(evidence.sizes)} runs" + (f"; {evidence.samples} samples a side" if evidence.samples else ""))
+    click.echo(
+        f"  evidence: {', '.join(word for word in words if word)}; {len(evidence.sizes)} runs"
+        + (f"; {evidence.samples} samples a side" if evidence.samples else "")
+    )
 
 
 def _time(seconds: float) -> str:

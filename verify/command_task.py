@@ -84,7 +84,9 @@ def show(name: str, reference: bool, as_json: bool) -> None:
         for parameter in found.parameters:
             shape = f" [{', '.join(map(str, parameter.shape))}]" if parameter.is_array else ""
             accepted = parameter.accepted
-            tolerance = f", within {accepted.absolute:g} + {accepted.relative:g}·|expected|" if parameter.writable else ""
+            tolerance = (
+                f", within {accepted.absolute:g} + {accepted.relative:g}·|expected|" if parameter.writable else ""
+            )
             click.echo(f"    {parameter.name}: {parameter.kind}, {parameter.dtype.name}{shape}{tolerance}")
         click.echo(f"  check sizes: {_sizes(found.sizes.check)}")
         click.echo(f"  timed sizes: {_sizes(found.sizes.timed) or 'none'}")
@@ -98,10 +100,14 @@ def _sizes(sets: tuple[dict[str, int], ...]) -> str:
 
 def _document(found: Any) -> dict[str, Any]:
     return {
-        **{key: getattr(found, key) for key in ("name", "title", "tier", "split", "origin", "function", "abi", "hash", "signature")},
+        **{
+            key: getattr(found, key)
+            for key in ("name", "title", "tier", "split", "origin", "function", "abi", "hash", "signature")
+        },
         "allow": list(found.allow),
         "parameters": [
-            {"name": p.name, "kind": p.kind, "dtype": p.dtype.name, "shape": [str(extent) for extent in p.shape]} for p in found.parameters
+            {"name": p.name, "kind": p.kind, "dtype": p.dtype.name, "shape": [str(extent) for extent in p.shape]}
+            for p in found.parameters
         ],
         "sizes": {"check": list(found.sizes.check), "timed": list(found.sizes.timed)},
         "reference": found.reference,
@@ -143,6 +149,8 @@ def check(names: tuple[str, ...], every: bool, as_json: bool) -> None:
             for text in (*result.problems, *result.notes):
                 click.echo(f"  {'note' if text in result.notes else 'problem'}: {text}")
     if as_json:
-        print_json([{"task": r.task, "sound": r.sound, "problems": list(r.problems), "notes": list(r.notes)} for r in results])
+        print_json(
+            [{"task": r.task, "sound": r.sound, "problems": list(r.problems), "notes": list(r.notes)} for r in results]
+        )
     if not all(result.sound for result in results):
         click.get_current_context().exit(1)

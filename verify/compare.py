@@ -34,7 +34,11 @@ def difference(task: Task, call: Call, expected: Sequence[Array], got: Sequence[
 
 def arrays_of(task: Task, call: Call) -> list[Array]:
     """The array arguments of ``call``, in the signature's order."""
-    return [_as_array(argument) for parameter, argument in zip(task.parameters, call.arguments, strict=True) if parameter.is_array]
+    return [
+        _as_array(argument)
+        for parameter, argument in zip(task.parameters, call.arguments, strict=True)
+        if parameter.is_array
+    ]
 
 
 def _as_array(argument: Argument) -> Array:
@@ -46,7 +50,12 @@ def same_bits(left: Array, right: Array) -> bool:
     """Whether two arrays hold the same bytes, NaN included."""
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
-    return bool(np.array_equal(np.ascontiguousarray(left).reshape(-1).view(np.uint8), np.ascontiguousarray(right).reshape(-1).view(np.uint8)))
+    return bool(
+        np.array_equal(
+            np.ascontiguousarray(left).reshape(-1).view(np.uint8),
+            np.ascontiguousarray(right).reshape(-1).view(np.uint8),
+        )
+    )
 
 
 def within(expected: Array, got: Array, tolerance: Tolerance) -> Any:

@@ -43,7 +43,17 @@ class Compiler:
         self.toolkit = toolkit
         self.architecture = settings.arch or architecture or DEFAULT_ARCHITECTURE
         self._cache = Cache(cache_folder / "binaries", settings.cache_bytes)
-        self.flags = ("-shared", "-O3", "-std=c++17", f"-arch={self.architecture}", "-lineinfo", "-cudart", "none", "-Xcompiler", "-fPIC")
+        self.flags = (
+            "-shared",
+            "-O3",
+            "-std=c++17",
+            f"-arch={self.architecture}",
+            "-lineinfo",
+            "-cudart",
+            "none",
+            "-Xcompiler",
+            "-fPIC",
+        )
 
     @property
     def identity(self) -> str:
@@ -82,7 +92,9 @@ class Compiler:
         if size > LONGEST_SOURCE:
             return Compiled(None, VerdictKind.COMPILE_ERROR, f"the source has {size} bytes, more than {LONGEST_SOURCE}")
         if "\0" in source:
-            return Compiled(None, VerdictKind.COMPILE_ERROR, f"line {source[: source.index(chr(0))].count(chr(10)) + 1}: a NUL byte")
+            return Compiled(
+                None, VerdictKind.COMPILE_ERROR, f"line {source[: source.index(chr(0))].count(chr(10)) + 1}: a NUL byte"
+            )
         if not source.strip():
             return Compiled(None, VerdictKind.COMPILE_ERROR, "the source is empty")
         if task is not None and (wrong := signature.mismatch(task, source)):
@@ -93,20 +105,42 @@ class Compiler:
         (folder / CANDIDATE).write_text(source + (signature.proof(task) if task else "\n"), "utf-8")
         runtime = self.toolkit.library("libcudart.so")
         linked = ["-Xlinker", str(runtime), "-Xlinker", "-z", "-Xlinker", "defs"] if runtime else []
-        linked += [f"-l{library}" for library in (task.allow if task else ()) if library in ("cublas", "cufft", "cusparse")]
-        argv = [str(self.toolkit.nvcc), *self.flags, "-ccbin", str(self.toolkit.host_path), "-Xcompiler", "-H", CANDIDATE, "-o", "candidate.so", *linked]
-        limits = sandbox.Limits(seconds=self._settings.compile_seconds, memory=self._settings.compile_memory, output=1 << 20, processes=64)
+        linked += [
+            f"-l{library}" for library in (task.allow if task else ()) if library in ("cublas", "cufft", "cusparse")
+        ]
+        argv = [
+            str(self.toolkit.nvcc),
+            *self.flags,
+            "-ccbin",
+            str(self.toolkit.host_path),
+            "-Xcompiler",
+            "-H",
+            CANDIDATE,
+            "-o",
+            "candidate.so",
+            *linked,
+        ]
+        limits = sandbox.Limits(
+            seconds=self._settings.compile_seconds, memory=self._settings.compile_memory, output=1 << 20, processes=64
+        )
         readable = [self.toolkit.root, *([runtime] if runtime else [])]
         done = sandbox.run(argv, folder=folder, limits=limits, readable=readable)
         words, headers = _split(done.stderr.decode(errors="replace") + done.stdout.decode(errors="replace"), folder)
         log = shorten(words, self._settings.log_characters)
         if done.killed_by in ("deadline", "memory", "processes"):
-            reason = {"deadline": f"compiling took more than {limits.seconds:g} s", "memory": "compiling took too much memory"}.get(done.killed_by, "compiling started too many processes")
+            reason = {
+                "deadline": f"compiling took more than {limits.seconds:g} s",
+                "memory": "compiling took too much memory",
+            }.get(done.killed_by, "compiling started too many processes")
             return Compiled(None, VerdictKind.COMPILE_ERROR, reason, log)
         allow = task.allow if task else ()
-        outside, library = screens.screen_headers([header for header in headers if not header.is_relative_to(folder)], self.toolkit, allow)
+        outside, library = screens.screen_headers(
+            [header for header in headers if not header.is_relative_to(folder)], self.toolkit, allow
+        )
         if outside:
-            return Compiled(None, VerdictKind.REWARD_HACK, f"it includes {outside}, which is outside the include path", log)
+            return Compiled(
+                None, VerdictKind.REWARD_HACK, f"it includes {outside}, which is outside the include path", log
+            )
         if library:
             return Compiled(None, VerdictKind.REWARD_HACK, f"it includes {library}, a library instead of a kernel", log)
         product = folder / "candidate.so"
@@ -133,8 +167,15 @@ class Compiler:
         except NotElf as error:
             raise InternalFault(f"nvcc wrote no shared object: {error}.", where=str(product)) from error
         if task is not None and task.function not in found.offers:
-            return Compiled(None, VerdictKind.COMPILE_ERROR, f'`{task.function}` is not declared extern "C"; wanted: {task.signature}', log)
-        hack = screens.screen_symbols(found, task.function if task else "", task.allow if task else (), runtime_symbols(self.toolkit))
+            return Compiled(
+                None,
+                VerdictKind.COMPILE_ERROR,
+                f'`{task.function}` is not declared extern "C"; wanted: {task.signature}',
+                log,
+            )
+        hack = screens.screen_symbols(
+            found, task.function if task else "", task.allow if task else (), runtime_symbols(self.toolkit)
+        )
         if hack:
             return Compiled(None, VerdictKind.REWARD_HACK, hack, log)
         return Compiled(self._cache.put(key, product), log=log)
@@ -154,7 +195,11 @@ def gpu_architecture(index: int) -> str:
     """The architecture of GPU ``index``, e.g. ``sm_90``; empty when there is none."""
     try:
         words = subprocess.run(
-            ["nvidia-smi", "-i", str(index), "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True, text=True, timeout=30, check=True
+            ["nvidia-smi", "-i", str(index), "--query-gpu=compute_cap", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
@@ -183,7 +228,9 @@ def _undefined(words: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"undefined reference to [`']([^'\n]+)'", words)))
 
 
-_HEAD = re.compile(r"(?P<file>[\w./-]+)[(:](?P<line>\d+)\)?(?::\d+)?: (?P<kind>(?:fatal |catastrophic )?error|warning|note|remark|Warning)(?: #[\w-]+)?: (?P<text>.*)")
+_HEAD = re.compile(
+    r"(?P<file>[\w./-]+)[(:](?P<line>\d+)\)?(?::\d+)?: (?P<kind>(?:fatal |catastrophic )?error|warning|note|remark|Warning)(?: #[\w-]+)?: (?P<text>.*)"
+)
 
 
 def first_error(words: str) -> str:
@@ -193,7 +240,11 @@ def first_error(words: str) -> str:
         if found and "error" in found["kind"]:
             if found["file"].startswith("signature"):
                 text = re.search(r"the signature is not: .*", found["text"])
-                return text[0].replace('\\"', '"').rstrip('"') if text else f"the signature is not the task's: {found['text']}"
+                return (
+                    text[0].replace('\\"', '"').rstrip('"')
+                    if text
+                    else f"the signature is not the task's: {found['text']}"
+                )
             if found["file"] == CANDIDATE:
                 return f"line {found['line']}: {found['text']}"
             return f"{Path(found['file']).name}, line {found['line']}: {found['text']}"
@@ -215,4 +266,6 @@ def shorten(words: str, limit: int) -> str:
             blocks.append((not re.search(r"[Ww]arning|In file included|Remark", line), [line]))
     errors = [block for block in blocks if block[0]] or blocks
     text = "\n".join(line for _, block in errors for line in block)
-    return text if len(text) <= limit else text[: limit - 40].rstrip() + f"\n… ({len(text) - limit + 40} characters more)"
+    return (
+        text if len(text) <= limit else text[: limit - 40].rstrip() + f"\n… ({len(text) - limit + 40} characters more)"
+    )

@@ -43,7 +43,8 @@ class CppFunction:
     index_arrays: dict[str, str] = field(default_factory=dict)  #: array whose elements index another → that other
 
     def length(self, array: str, sizes: Sequence[str]) -> str | None:
-        """The smallest product of ``sizes`` that holds every element that the function touches; ``None`` when it cannot be told."""
+        """The smallest product of ``sizes`` that holds every element that the function touches; ``None`` when it
+        cannot be told."""
         needs = []
         for values in _SAMPLES:
             known = dict(zip(sizes, values, strict=False))
@@ -121,7 +122,8 @@ def _combined(operator: str, left: tuple[int, int] | None, right: tuple[int, int
 
 
 def read_function(source: str, name: str, where: str) -> CppFunction:
-    """The definition of ``name``. Raises :class:`InputError` for what a task's reference cannot be, saying how to mend it."""
+    """The definition of ``name``. Raises :class:`InputError` for what a task's reference cannot be, saying how to
+    mend it."""
     import tree_sitter_cpp
     from tree_sitter import Language, Parser
 
@@ -130,16 +132,30 @@ def read_function(source: str, name: str, where: str) -> CppFunction:
     if not found:
         others = sorted({_name(node) for node in _walk(tree.root_node) if node.type == "function_definition"} - {""})
         raise InputError(
-            f"no function `{name}` is defined.", where=where, fix=f"It defines {', '.join(others)}." if others else "Give a C++ file that defines it."
+            f"no function `{name}` is defined.",
+            where=where,
+            fix=f"It defines {', '.join(others)}." if others else "Give a C++ file that defines it.",
         )
     if len(found) > 1:
-        raise InputError(f"`{name}` is defined {len(found)} times.", where=where, fix="Leave one definition: a task has one reference.")
+        raise InputError(
+            f"`{name}` is defined {len(found)} times.",
+            where=where,
+            fix="Leave one definition: a task has one reference.",
+        )
     if any(node.type == "function_definition" and _name(node) == "main" for node in _walk(tree.root_node)):
-        raise InputError("defines `main`.", where=where, fix="Move the function into a file of its own: the judge brings its own main.")
+        raise InputError(
+            "defines `main`.",
+            where=where,
+            fix="Move the function into a file of its own: the judge brings its own main.",
+        )
     node = found[0]
     place = f"{where}:{node.start_point[0] + 1}"
     if node.child_by_field_name("type").text.decode() != "void" or _declarator(node).type != "function_declarator":
-        raise InputError(f"`{name}` returns a value.", where=place, fix="Return void, and write the result through a pointer, e.g. `float* result`.")
+        raise InputError(
+            f"`{name}` returns a value.",
+            where=place,
+            fix="Return void, and write the result through a pointer, e.g. `float* result`.",
+        )
     if any(child.type == "storage_class_specifier" and child.text == b"static" for child in node.children):
         raise InputError(f"`{name}` is static.", where=place, fix="Remove `static`: the judge calls it from outside.")
     if node.parent is not None and node.parent.type == "template_declaration":
@@ -148,7 +164,11 @@ def read_function(source: str, name: str, where: str) -> CppFunction:
 
 
 def _described(node: Any, name: str, place: str) -> CppFunction:
-    parameters = [_parameter(each, place) for each in _declarator(node).child_by_field_name("parameters").named_children if each.type != "comment"]
+    parameters = [
+        _parameter(each, place)
+        for each in _declarator(node).child_by_field_name("parameters").named_children
+        if each.type != "comment"
+    ]
     arrays = {parameter.name for parameter in parameters if parameter.pointer}
     body = node.child_by_field_name("body")
     function = CppFunction(name, node.start_byte, _linked(node), parameters, {}, {}, {}, set(), set(), _depth(body))
@@ -179,13 +199,25 @@ def _parameter(node: Any, place: str) -> CppParameter:
     while declarator is not None and declarator.type in ("pointer_declarator", "array_declarator"):
         pointers += 1
         inner = declarator.child_by_field_name("declarator")
-        declarator = inner if inner is not None else next((c for c in declarator.named_children if c.type.endswith(("identifier", "declarator"))), None)
+        declarator = (
+            inner
+            if inner is not None
+            else next((c for c in declarator.named_children if c.type.endswith(("identifier", "declarator"))), None)
+        )
     if declarator is None or declarator.type != "identifier" or pointers > 1:
-        raise InputError(f"the parameter `{text}` is neither a scalar nor a pointer.", where=place, fix="Use scalars and pointers to scalars.")
+        raise InputError(
+            f"the parameter `{text}` is neither a scalar nor a pointer.",
+            where=place,
+            fix="Use scalars and pointers to scalars.",
+        )
     spelled = node.child_by_field_name("type").text.decode().removeprefix("std::")
     dtype = _TYPES.get(" ".join(spelled.split())) or {"size_t": DTYPES["uint64"], "bool": DTYPES["uint8"]}.get(spelled)
     if dtype is None or spelled == "bool":
-        raise InputError(f"the parameter `{text}` has a type that a task cannot pass.", where=place, fix=f"Use one of {', '.join(sorted(_TYPES))}.")
+        raise InputError(
+            f"the parameter `{text}` has a type that a task cannot pass.",
+            where=place,
+            fix=f"Use one of {', '.join(sorted(_TYPES))}.",
+        )
     const = any(child.type == "type_qualifier" and child.text == b"const" for child in node.children)
     return CppParameter(declarator.text.decode(), dtype.name, pointers == 1, const)
 
@@ -212,9 +244,16 @@ def _note_subscript(node: Any, array: str, arrays: set[str], function: CppFuncti
     function.subscripts.setdefault(array, []).append(index)
     function.bounds |= {each.text.decode() for each in _walk(index) if each.type == "identifier"}
     for inner in _walk(index):
-        if inner.type == "subscript_expression" and (source := inner.child_by_field_name("argument").text.decode()) in arrays:
+        if (
+            inner.type == "subscript_expression"
+            and (source := inner.child_by_field_name("argument").text.decode()) in arrays
+        ):
             function.index_arrays[source] = array
-        elif inner.type == "identifier" and (value := function.locals.get(inner.text.decode())) is not None and value.type == "subscript_expression":
+        elif (
+            inner.type == "identifier"
+            and (value := function.locals.get(inner.text.decode())) is not None
+            and value.type == "subscript_expression"
+        ):
             source = value.child_by_field_name("argument").text.decode()
             if source in arrays:
                 function.index_arrays[source] = array
@@ -226,7 +265,10 @@ def _is_assigned(node: Any) -> bool:
     if parent is None or parent.type != "assignment_expression" or parent.child_by_field_name("left") != node:
         return False
     array = node.child_by_field_name("argument").text
-    reads = any(each.type == "subscript_expression" and each.child_by_field_name("argument").text == array for each in _walk(parent.child_by_field_name("right")))
+    reads = any(
+        each.type == "subscript_expression" and each.child_by_field_name("argument").text == array
+        for each in _walk(parent.child_by_field_name("right"))
+    )
     return parent.child_by_field_name("operator").text == b"=" and not reads
 
 

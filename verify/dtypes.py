@@ -43,7 +43,9 @@ class Dtype:
         return self.floating and self.numpy.itemsize == 2
 
 
-def _dtype(name: str, numpy: str, cuda: str, *spellings: str, reference: str = "", tolerance: Tolerance = EXACT) -> Dtype:
+def _dtype(
+    name: str, numpy: str, cuda: str, *spellings: str, reference: str = "", tolerance: Tolerance = EXACT
+) -> Dtype:
     return Dtype(name, np.dtype(numpy), cuda, reference or cuda, tolerance != EXACT, tolerance, (cuda, *spellings))
 
 
@@ -51,7 +53,9 @@ DTYPES = {
     dtype.name: dtype
     for dtype in (
         _dtype("float16", "float16", "__half", "half", reference="float", tolerance=Tolerance(2e-3, 2e-3)),
-        _dtype("bfloat16", "uint16", "__nv_bfloat16", "nv_bfloat16", reference="float", tolerance=Tolerance(1.6e-2, 1.6e-2)),
+        _dtype(
+            "bfloat16", "uint16", "__nv_bfloat16", "nv_bfloat16", reference="float", tolerance=Tolerance(1.6e-2, 1.6e-2)
+        ),
         _dtype("float32", "float32", "float", tolerance=Tolerance(1e-5, 1e-6)),
         _dtype("float64", "float64", "double", tolerance=Tolerance(1e-12, 1e-13)),
         _dtype("int8", "int8", "int8_t", "signed char"),

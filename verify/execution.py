@@ -31,5 +31,7 @@ class Execution:
     fault: VerdictKind | None = None
     reason: str = ""  #: one line with the kernel's name and the candidate's own line number where it is known
     log: str = ""
-    outputs: list[list[NDArray[np.generic]]] = field(default_factory=list)  #: per call every array argument afterwards, inputs too, in the signature's order
+    outputs: list[list[NDArray[np.generic]]] = field(
+        default_factory=list
+    )  #: per call every array argument afterwards, inputs too, in the signature's order
     seconds: list[float] = field(default_factory=list)  #: per call, wall-clock

@@ -29,7 +29,7 @@ def _power(base: Number, exponent: Number) -> Number:
     value = base**exponent
     if isinstance(value, complex):
         raise ExpressionError("a root of a negative number")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 _BINARY: Final[dict[type[ast.operator], Callable[[Number, Number], Number]]] = {

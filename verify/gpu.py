@@ -46,11 +46,19 @@ class Peaks:
 
 def find_gpu(index: int) -> Gpu:
     """GPU ``index``. Raises :class:`EnvironmentFault` when there is none or its driver does not answer."""
-    query = ["nvidia-smi", "-i", str(index), "--query-gpu=name,driver_version,uuid,compute_cap", "--format=csv,noheader"]
+    query = [
+        "nvidia-smi",
+        "-i",
+        str(index),
+        "--query-gpu=name,driver_version,uuid,compute_cap",
+        "--format=csv,noheader",
+    ]
     try:
         words = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        raise EnvironmentFault(f"no GPU {index} answers.", fix="Judge with --level functional, or see what `nvidia-smi` says.") from None
+        raise EnvironmentFault(
+            f"no GPU {index} answers.", fix="Judge with --level functional, or see what `nvidia-smi` says."
+        ) from None
     parts = [part.strip() for part in words.split(",")]
     if len(parts) != 4:
         raise EnvironmentFault(f"nvidia-smi says {words[:200]!r} of GPU {index}.", fix="See what `nvidia-smi` says.")
@@ -79,7 +87,7 @@ class Runner:
 
     def session(self, gpu: Gpu, folder: Path, limits: sandbox.Limits) -> Session:
         """Start a runner that works in ``folder``."""
-        argv = [self.program, "{control}", "{replies}", str(gpu.index), self.kernels, self.runtime]
+        argv: list[str | Path] = [self.program, "{control}", "{replies}", str(gpu.index), self.kernels, self.runtime]
         return Session(argv, folder, limits, [self.program, self.kernels, self.runtime.parent])
 
 
@@ -90,13 +98,34 @@ def build_runner(gpu: Gpu, toolkit: Toolkit, settings: VerifySettings, cache_fol
     """
     runtime = toolkit.library("libcudart.so")
     if runtime is None:
-        raise EnvironmentFault(f"the CUDA toolkit at {toolkit.root} has no libcudart.so.", fix="Install nvidia-cuda-runtime or a whole toolkit.")
+        raise EnvironmentFault(
+            f"the CUDA toolkit at {toolkit.root} has no libcudart.so.",
+            fix="Install nvidia-cuda-runtime or a whole toolkit.",
+        )
     cache = Cache(cache_folder / "runner", 1 << 30)
     texts = [path.read_text() for path in sorted(RUNNER.iterdir()) if path.suffix in (".cpp", ".h", ".cu")]
     key = content_id("runner", texts, toolkit.version, toolkit.host, gpu.architecture)
     built = {}
-    host = [str(toolkit.host_path), "-std=c++17", "-O2", "-rdynamic", f"-I{toolkit.include}", "runner.cpp", "shims.cpp", "-ldl", "-o"]
-    device = [str(toolkit.nvcc), "-cubin", f"-arch={gpu.architecture}", "-ccbin", str(toolkit.host_path), "kernels.cu", "-o"]
+    host = [
+        str(toolkit.host_path),
+        "-std=c++17",
+        "-O2",
+        "-rdynamic",
+        f"-I{toolkit.include}",
+        "runner.cpp",
+        "shims.cpp",
+        "-ldl",
+        "-o",
+    ]
+    device = [
+        str(toolkit.nvcc),
+        "-cubin",
+        f"-arch={gpu.architecture}",
+        "-ccbin",
+        str(toolkit.host_path),
+        "kernels.cu",
+        "-o",
+    ]
     for part, argv in (("program", host), ("kernels", device)):
         found = cache.get(f"{key}-{part}")
         if found is None:
@@ -125,4 +154,9 @@ def measure_peaks(gpu: Gpu, runner: Runner, cache_folder: Path) -> Peaks:
                 fields = {**session.hello(), **session.peaks()}
         known = cache.put(key, json.dumps(fields).encode()).read_bytes()
     fields = json.loads(known)
-    return Peaks(float(fields["bytes_per_second"]), float(fields["flops_per_second"]), float(fields["floor_ns"]) * 1e-9, int(fields["l2"]))
+    return Peaks(
+        float(fields["bytes_per_second"]),
+        float(fields["flops_per_second"]),
+        float(fields["floor_ns"]) * 1e-9,
+        int(fields["l2"]),
+    )

@@ -27,7 +27,9 @@ VARIANTS: Final = ("plain", "equal", "sorted", "spike", "whole", "tails")
 SPECIAL: Final = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 1e-30, -1e-30, 1e6, -1e6)
 
 
-def make_call(task: Task, sizes: dict[str, int], seed: int, variant: str = "plain", *, poison_seed: int | None = None) -> Call:
+def make_call(
+    task: Task, sizes: dict[str, int], seed: int, variant: str = "plain", *, poison_seed: int | None = None
+) -> Call:
     """One call: inputs from ``seed``, outputs poisoned (differently for each ``poison_seed``).
 
     Raises :class:`InputError` when a generator fails or the arrays do not fit in this machine's memory.
@@ -66,7 +68,12 @@ def available_memory() -> int:
 
 
 def _values(
-    task: Task, parameter: Parameter, sizes: dict[str, int], seed: int, variant: str, made: dict[tuple[str, str], dict[str, Array]]
+    task: Task,
+    parameter: Parameter,
+    sizes: dict[str, int],
+    seed: int,
+    variant: str,
+    made: dict[tuple[str, str], dict[str, Array]],
 ) -> Array:
     generator = parameter.generator
     shape = parameter.shape_at(sizes) if parameter.is_array else (1,)
@@ -77,16 +84,29 @@ def _values(
         return _from_python(task, parameter, shape, made[key], generator)
     rng = np.random.default_rng((seed, zlib.crc32(parameter.name.encode()), *sizes.values()))
     # A CUDA-free scalar keeps its own distribution: an adversarial exponent or radius would change the task itself.
-    vary = variant != "plain" and parameter.vary and parameter.is_array and isinstance(generator, manifest.Uniform | manifest.Normal | manifest.Integers)
-    values = _adversarial(variant, generator, parameter.dtype, shape, sizes, rng) if vary else _plain(generator, parameter.dtype, shape, sizes, rng)
+    vary = (
+        variant != "plain"
+        and parameter.vary
+        and parameter.is_array
+        and isinstance(generator, manifest.Uniform | manifest.Normal | manifest.Integers)
+    )
+    values = (
+        _adversarial(variant, generator, parameter.dtype, shape, sizes, rng)
+        if vary
+        else _plain(generator, parameter.dtype, shape, sizes, rng)
+    )
     return cast(values, parameter.dtype)
 
 
-def _plain(generator: Any, dtype: Dtype, shape: tuple[int, ...], sizes: dict[str, int], rng: np.random.Generator) -> Array:
+def _plain(
+    generator: Any, dtype: Dtype, shape: tuple[int, ...], sizes: dict[str, int], rng: np.random.Generator
+) -> Array:
     count = int(np.prod(shape, dtype=np.int64))
     match generator:
         case manifest.Normal(mean=mean, std=std):
-            return rng.standard_normal(count, np.float64 if dtype.name == "float64" else np.float32).reshape(shape) * np.float32(std) + np.float32(mean)
+            return rng.standard_normal(count, np.float64 if dtype.name == "float64" else np.float32).reshape(
+                shape
+            ) * np.float32(std) + np.float32(mean)
         case manifest.Uniform() | manifest.Integers():
             return _uniform(generator, dtype, count, sizes, rng).reshape(shape)
         case manifest.Sorted():
@@ -122,7 +142,9 @@ def _bounds(generator: Any, sizes: dict[str, int]) -> tuple[float, float]:
     return float(generator.low.value(sizes)), float(generator.high.value(sizes))
 
 
-def _adversarial(variant: str, generator: Any, dtype: Dtype, shape: tuple[int, ...], sizes: dict[str, int], rng: np.random.Generator) -> Array:
+def _adversarial(
+    variant: str, generator: Any, dtype: Dtype, shape: tuple[int, ...], sizes: dict[str, int], rng: np.random.Generator
+) -> Array:
     """Inputs on which code that assumes "typical" values goes wrong; values stay within the generator's bounds."""
     low, high = _bounds(generator, sizes)
     integral = isinstance(generator, manifest.Integers) or not dtype.floating
@@ -140,12 +162,16 @@ def _adversarial(variant: str, generator: Any, dtype: Dtype, shape: tuple[int, .
             return values.reshape(shape)
         case "whole":  # whole numbers: float results are exact, so that rounding is no excuse
             first, last = int(np.ceil(low)), int(np.ceil(high))
-            return rng.integers(first, last, count).reshape(shape) if last > first and last - first <= 1 << 24 else plain
+            return (
+                rng.integers(first, last, count).reshape(shape) if last > first and last - first <= 1 << 24 else plain
+            )
         case _:  # "tails": a few values near the ends, for code that branches on magnitude
             values = plain.reshape(-1).copy()
             if count:
                 places = rng.integers(count, size=max(1, count // 64))
-                values[places] = np.where(rng.random(len(places)) < 0.5, int(low) if integral else low, _near_high(low, high, integral))
+                values[places] = np.where(
+                    rng.random(len(places)) < 0.5, int(low) if integral else low, _near_high(low, high, integral)
+                )
             return values.reshape(shape)
 
 
@@ -159,14 +185,18 @@ def _call_python(task: Task, generator: manifest.Python, sizes: dict[str, int], 
         function = _python_function(task.folder / generator.file, generator.function, task.hash)
         made = function(np.random.default_rng((seed, *sizes.values())), dict(sizes))
     except Exception as error:
-        raise InputError(f"`{generator.function}` failed at {sizes}: {type(error).__name__}: {error}.", where=where) from error
+        raise InputError(
+            f"`{generator.function}` failed at {sizes}: {type(error).__name__}: {error}.", where=where
+        ) from error
     if not isinstance(made, dict):
         raise InputError(f"`{generator.function}` must return a dict of arrays.", where=where)
     return made
 
 
 @lru_cache(maxsize=256)
-def _python_function(file: Path, function: str, _version: str) -> Callable[[np.random.Generator, dict[str, int]], dict[str, Array]]:
+def _python_function(
+    file: Path, function: str, _version: str
+) -> Callable[[np.random.Generator, dict[str, int]], dict[str, Array]]:
     """The generator's function; a changed file (another task hash) is read anew."""
     name = f"_regraph_task_{file.parent.name}_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -181,7 +211,9 @@ def _python_function(file: Path, function: str, _version: str) -> Callable[[np.r
     return getattr(module, function)  # type: ignore[no-any-return]
 
 
-def _from_python(task: Task, parameter: Parameter, shape: tuple[int, ...], made: dict[str, Array], generator: manifest.Python) -> Array:
+def _from_python(
+    task: Task, parameter: Parameter, shape: tuple[int, ...], made: dict[str, Array], generator: manifest.Python
+) -> Array:
     where = str(task.folder / generator.file)
     if parameter.name not in made:
         raise InputError(f"`{generator.function}` returned nothing for `{parameter.name}`.", where=where)
@@ -189,7 +221,10 @@ def _from_python(task: Task, parameter: Parameter, shape: tuple[int, ...], made:
     if not parameter.is_array:
         values = values.reshape(1) if values.size == 1 else values
     if values.shape != shape:
-        raise InputError(f"`{generator.function}` returned shape {values.shape} for `{parameter.name}`, {shape} is wanted.", where=where)
+        raise InputError(
+            f"`{generator.function}` returned shape {values.shape} for `{parameter.name}`, {shape} is wanted.",
+            where=where,
+        )
     return cast(values, parameter.dtype)
 
 
@@ -203,7 +238,9 @@ def poisoned(parameter: Parameter, shape: tuple[int, ...], rng: np.random.Genera
     block = min(count, 4096)
     if dtype.floating:
         largest = 6e4 if dtype.name == "float16" else 1e30
-        values = np.where(rng.random(block) < 0.5, np.nan, rng.choice([-1.0, 1.0], block) * largest * rng.uniform(0.5, 1.0, block))
+        values = np.where(
+            rng.random(block) < 0.5, np.nan, rng.choice([-1.0, 1.0], block) * largest * rng.uniform(0.5, 1.0, block)
+        )
         pattern = cast(values.astype(np.float64 if dtype.name == "float64" else np.float32), dtype)
     else:
         bounds = np.iinfo(dtype.numpy)

@@ -59,7 +59,9 @@ class Judge:
     def __enter__(self) -> Judge:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=kind is not None)
 
     @property
@@ -70,7 +72,13 @@ class Judge:
         return best_level(self.settings)
 
     def submit(
-        self, task: Task | None, source: str, level: Level | None = None, *, baseline: str | None = None, fresh: bool = False
+        self,
+        task: Task | None,
+        source: str,
+        level: Level | None = None,
+        *,
+        baseline: str | None = None,
+        fresh: bool = False,
     ) -> Future[Verdict]:
         """Judge ``source`` in the background.
 
@@ -91,7 +99,15 @@ class Judge:
                 future.add_done_callback(lambda _: self._forget(key))
         return future
 
-    def judge(self, task: Task | None, source: str, level: Level | None = None, *, baseline: str | None = None, fresh: bool = False) -> Verdict:
+    def judge(
+        self,
+        task: Task | None,
+        source: str,
+        level: Level | None = None,
+        *,
+        baseline: str | None = None,
+        fresh: bool = False,
+    ) -> Verdict:
         """As :meth:`submit`, waiting for the verdict."""
         return self.submit(task, source, level, baseline=baseline, fresh=fresh).result()
 
@@ -108,7 +124,9 @@ class Judge:
         text = source.encode("utf-8", "surrogatepass").hex() if not source.isascii() else source
         return content_id("verdict", text, task.hash if task else "", level, baseline or "", surroundings)
 
-    def _judge(self, key: str, task: Task | None, source: str, level: Level, baseline: str | None, fresh: bool) -> Verdict:
+    def _judge(
+        self, key: str, task: Task | None, source: str, level: Level, baseline: str | None, fresh: bool
+    ) -> Verdict:
         if not fresh:
             known = self._verdicts.read(key)
             if known is not None:
@@ -135,7 +153,9 @@ class Judge:
         compiled = self.compiler.compile(task, source)
         if compiled.library is None or task is None or level is Level.COMPILE:
             kind = compiled.verdict or VerdictKind.PASSED
-            return Verdict(verdict=kind, reason=compiled.reason, level=Level.COMPILE, log=compiled.log, evidence=self._evidence())
+            return Verdict(
+                verdict=kind, reason=compiled.reason, level=Level.COMPILE, log=compiled.log, evidence=self._evidence()
+            )
         if level is Level.GPU:
             return self._on_gpu(task, compiled, baseline)
         verdict = self._functional(task, source)
@@ -150,7 +170,9 @@ class Judge:
         calls = [case.call(task, poison_seed=index) for index, case in enumerate(cases)]
         limits = sandbox.Limits(seconds=task.seconds, memory=self.settings.run_memory, sparse=True)
         with tempfile.TemporaryDirectory(prefix="regraph-") as folder:
-            ran = execute(task, source, calls, races=True, toolkit=self.toolkit.root, folder=Path(folder), limits=limits)
+            ran = execute(
+                task, source, calls, races=True, toolkit=self.toolkit.root, folder=Path(folder), limits=limits
+            )
         evidence = self._evidence(tuple(dict(case.sizes) for case in cases))
         log = ran.log[: self.settings.log_characters]
         if ran.fault is not None:
@@ -173,7 +195,14 @@ class Judge:
         limits = sandbox.Limits(seconds=max(task.seconds, 60), memory=self.settings.run_memory, sparse=True)
         with tempfile.TemporaryDirectory(prefix="regraph-") as folder:
             try:
-                fields = model(task, source, toolkit=self.toolkit.root, folder=Path(folder), limits=limits, gpu=self.settings.model_gpu)
+                fields = model(
+                    task,
+                    source,
+                    toolkit=self.toolkit.root,
+                    folder=Path(folder),
+                    limits=limits,
+                    gpu=self.settings.model_gpu,
+                )
             except NoModel as error:
                 return verdict.model_copy(update={"reason": f"right; no modelled time: {error.what}"})
         return Verdict.model_validate({**verdict.model_dump(), "level": Level.MODELLED, **fields})
@@ -192,7 +221,9 @@ class Judge:
         from verify.quarantine import verify_again
 
         bench = self._bench()
-        return verdict_on_gpu(bench, task, compiled, baseline, self._evidence(), lambda: verify_again(bench, task, compiled))
+        return verdict_on_gpu(
+            bench, task, compiled, baseline, self._evidence(), lambda: verify_again(bench, task, compiled)
+        )
 
     def _bench(self) -> Bench:
         from verify.gpu import build_runner, measure_peaks
@@ -202,12 +233,18 @@ class Judge:
             if self._known_bench is None:
                 runner = build_runner(self.gpu, self.toolkit, self.settings, self._folder)
                 peaks = measure_peaks(self.gpu, runner, self._folder)
-                self._known_bench = Bench(self.gpu, runner, peaks, self.references, self.compiler, self.settings, self._folder)
+                self._known_bench = Bench(
+                    self.gpu, runner, peaks, self.references, self.compiler, self.settings, self._folder
+                )
         return self._known_bench
 
     def _evidence(self, sizes: tuple[dict[str, int], ...] = ()) -> Evidence:
         return Evidence(
-            nvcc=self.toolkit.version, flags=self.compiler.flags, host=f"{self.toolkit.host}, {processor()}", sizes=sizes, date=now()
+            nvcc=self.toolkit.version,
+            flags=self.compiler.flags,
+            host=f"{self.toolkit.host}, {processor()}",
+            sizes=sizes,
+            date=now(),
         )
 
 

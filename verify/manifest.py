@@ -187,7 +187,7 @@ class Sizes(_Model):
 class TaskLimits(_Model):
     """What one run of a candidate may use."""
 
-    seconds: float = Field(20.0, gt=0, le=600)
+    seconds: float = Field(default=20.0, gt=0, le=600)
 
 
 def _not_empty(value: object) -> object:
@@ -215,7 +215,7 @@ class Manifest(_Model):
     flops: Formula | None = None
     sizes: Sizes
     parameters: tuple[Parameter, ...] = Field(min_length=1)
-    limits: TaskLimits = TaskLimits()
+    limits: TaskLimits = Field(default_factory=TaskLimits)
 
 
 def read_manifest(file: Path) -> tuple[Manifest, str]:
@@ -227,7 +227,9 @@ def read_manifest(file: Path) -> tuple[Manifest, str]:
         text = raw.decode("utf-8")
         table = tomllib.loads(text)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}.", where=str(file), fix="A task is a folder with a task.toml.") from None
+        raise InputError(
+            f"cannot be read: {error.strerror}.", where=str(file), fix="A task is a folder with a task.toml."
+        ) from None
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise InputError("not UTF-8.", where=f"{file}:{line}", fix="Save the file as UTF-8.") from None
@@ -236,7 +238,9 @@ def read_manifest(file: Path) -> tuple[Manifest, str]:
     try:
         return Manifest.model_validate(table), text
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        errors = error.errors(include_url=False)
+        # A misspelt field is both unknown and missing: the unknown one stands in the file and has a line.
+        first = min(errors, key=lambda each: each["type"] != "extra_forbidden")
         path = tuple(part for part in first["loc"] if part not in _TAGS)
         message = str(first["msg"]).removeprefix("Value error, ")
         raise field_error(file, text, path, message) from None
@@ -245,7 +249,18 @@ def read_manifest(file: Path) -> tuple[Manifest, str]:
 
 
 #: Names that pydantic puts into a location for the member of a union that it tried.
-_TAGS = {"uniform", "normal", "integers", "sorted", "constant", "one_hot", "permutation", "heavy_tailed", "special", "python"}
+_TAGS = {
+    "uniform",
+    "normal",
+    "integers",
+    "sorted",
+    "constant",
+    "one_hot",
+    "permutation",
+    "heavy_tailed",
+    "special",
+    "python",
+}
 
 
 def field_error(file: Path, text: str, path: tuple[int | str, ...], message: str) -> InputError:
@@ -253,7 +268,11 @@ def field_error(file: Path, text: str, path: tuple[int | str, ...], message: str
     line = locate(text, path)
     where = f"{file}:{line}" if line else str(file)
     shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    return InputError(f"{message}.", where=f"{where}, field `{shown}`" if shown else where, fix="docs/task-format.md describes every field.")
+    return InputError(
+        f"{message}.",
+        where=f"{where}, field `{shown}`" if shown else where,
+        fix="docs/task-format.md describes every field.",
+    )
 
 
 def locate(text: str, path: tuple[int | str, ...]) -> int | None:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from regraph_db.errors import InputError
-from regraph_db.records import Evidence, Interval, Verdict, VerdictKind, content_id
+from regraph_db.records import Evidence, Interval, Level, Verdict, VerdictKind, content_id
 from verify import sandbox
 from verify.compare import difference
 from verify.compiler import Compiled, Compiler
@@ -35,6 +35,8 @@ SHORT: Final = 20e-6
 DELAY: Final = 2e-3
 _MOST_SLOTS: Final = 64
 _DIGESTS_FETCHED: Final = 6
+#: Bytes of outputs that wait for their comparison while the GPU is held.
+_MOST_PENDING: Final = 1 << 30
 #: Least bytes that a device candidate must copy to the host in one call before it is said to compute there.
 _COPIED: Final = 64 << 10
 
@@ -59,19 +61,21 @@ class _Side:
     name: str
     session: Session
     layout: Layout
-    outputs: Path
+    folder: Path
     slots: int = 1
     samples: list[float] = field(default_factory=list)
     digests: dict[int, set[str]] = field(default_factory=dict)
     last: Run | None = None
 
 
-def measure(bench: Bench, task: Task, compiled: Compiled, baseline: str | None, evidence: Evidence) -> dict[str, object]:
+def measure(
+    bench: Bench, task: Task, compiled: Compiled, baseline: str | None, evidence: Evidence
+) -> dict[str, object]:
     """The verdict's fields. Raises :class:`CandidateFault` for what the candidate does wrong."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(_private_folder(task)))
-        session = _start(stack, bench, task, compiled, folder / "candidate")
         with gpu_lock(bench.gpu, bench.folder, exclusive=False):
+            session = _start(stack, bench, task, compiled, folder / "candidate")
             session.hello()
             _load(session, folder / "candidate", task)
             cases = check_cases(task, bench.settings)
@@ -85,7 +89,10 @@ def measure(bench: Bench, task: Task, compiled: Compiled, baseline: str | None, 
         update={
             "gpu": bench.gpu.name,
             "driver": bench.gpu.driver,
-            "sizes": (*(dict(case.sizes) for case in cases), *(dict(sets[0].sizes) for sets in timed_cases(task, bench.settings))),
+            "sizes": (
+                *(dict(case.sizes) for case in cases),
+                *(dict(sets[0].sizes) for sets in timed_cases(task, bench.settings)),
+            ),
             "samples": fields.pop("samples"),
         }
     )
@@ -106,7 +113,11 @@ def _start(stack: ExitStack, bench: Bench, task: Task, compiled: Compiled, folde
     assert compiled.library is not None
     shutil.copyfile(compiled.library, folder / "candidate.so")
     seconds = 2 * task.seconds + 10 * bench.settings.timing_seconds + 300
-    limits = sandbox.Limits(seconds=seconds, memory=bench.settings.run_memory + 8 * max(map(task.working_set, task.sizes.all)), processes=256)
+    limits = sandbox.Limits(
+        seconds=seconds,
+        memory=bench.settings.run_memory + 8 * max(map(task.working_set, task.sizes.all)),
+        processes=256,
+    )
     return stack.enter_context(bench.runner.session(bench.gpu, folder, limits))
 
 
@@ -117,16 +128,21 @@ def _load(session: Session, folder: Path, task: Task) -> None:
 def _compile_baseline(bench: Bench, task: Task, source: str) -> Compiled:
     compiled = bench.compiler.compile(task, source)
     if compiled.library is None:
-        raise InputError(f"the baseline does not compile: {compiled.reason}.", fix="The baseline must be a verified kernel.")
+        raise InputError(
+            f"the baseline does not compile: {compiled.reason}.", fix="The baseline must be a verified kernel."
+        )
     return compiled
 
 
-def _send_calls(task: Task, session: Session, folder: Path, calls: Sequence[Call]) -> Layout:
+def _side(name: str, task: Task, session: Session, folder: Path, calls: Sequence[Call]) -> _Side:
+    """One side of a timing, its calls written to its folder."""
+    return _Side(name, session, _write(task, folder / name, calls), folder / name)
+
+
+def _write(task: Task, folder: Path, calls: Sequence[Call]) -> Layout:
     layout = write_calls(task, calls, folder / "index", folder / "arrays")
-    outputs = folder / "outputs"
-    with outputs.open("wb") as stream:
+    with (folder / "outputs").open("wb") as stream:
         stream.truncate(layout.total)
-    session.calls(folder / "index", folder / "arrays", outputs)
     return layout
 
 
@@ -136,11 +152,18 @@ def _judge_run(task: Task, run: Run, sizes: dict[str, int]) -> None:
     if run.changed:
         raise CandidateFault(VerdictKind.REWARD_HACK, f"an input was overwritten (at {at})")
     if run.overwritten:
-        raise CandidateFault(VerdictKind.RUNTIME_ERROR, f"it writes out of bounds: {4 * run.overwritten} bytes beside the arrays (at {at})")
+        raise CandidateFault(
+            VerdictKind.RUNTIME_ERROR,
+            f"it writes out of bounds: {4 * run.overwritten} bytes beside the arrays (at {at})",
+        )
     if run.busy:
-        raise CandidateFault(VerdictKind.REWARD_HACK, f"a stream of its own goes on after the default stream is done (at {at})")
+        raise CandidateFault(
+            VerdictKind.REWARD_HACK, f"a stream of its own goes on after the default stream is done (at {at})"
+        )
     if task.abi == "device" and run.to_host >= max(_COPIED, task.working_set(sizes) // 8):
-        raise CandidateFault(VerdictKind.REWARD_HACK, f"it copies {run.to_host} bytes to the host and computes there (at {at})")
+        raise CandidateFault(
+            VerdictKind.REWARD_HACK, f"it copies {run.to_host} bytes to the host and computes there (at {at})"
+        )
     if not run.launches and "cublas" not in task.allow and task.working_set(sizes):
         raise CandidateFault(VerdictKind.REWARD_HACK, f"it launches no kernel (at {at})")
 
@@ -153,7 +176,8 @@ def _check(bench: Bench, task: Task, session: Session, folder: Path, cases: Sequ
     """
     calls = [case.call(task, poison_seed=index) for index, case in enumerate(cases)]
     expected = bench.references.outputs(task, cases)
-    layout = _send_calls(task, session, folder, calls)
+    layout = _write(task, folder, calls)
+    session.calls(folder / "index", folder / "arrays", folder / "outputs")
     seen: dict[Case, int] = {}
     for index, (case, call, wanted) in enumerate(zip(cases, calls, expected, strict=True)):
         run = session.run(index, task.seconds, delay=DELAY, restore=index == 0, place=1)
@@ -174,16 +198,20 @@ def _time(bench: Bench, task: Task, session: Session, other: Session | None, fol
     for sets in timed_cases(task, bench.settings):
         sizes = dict(sets[0].sizes)
         calls = [case.call(task, poison_seed=90 + index) for index, case in enumerate(sets)]
-        expected = bench.references.outputs(task, sets)
+        checker = _Checker(task, calls, bench.references.outputs(task, sets))
         seconds = [bench.references.seconds(task, sets[0])] if other is None else []
+        sides = [_side("candidate", task, session, folder, calls)]
+        if other is not None:
+            sides.append(_side("baseline", task, other, folder, calls))
+        # Only the timing itself holds the GPU alone: inputs are written before, outputs compared after.
         with gpu_lock(bench.gpu, bench.folder, exclusive=True):
-            sides = [_Side("candidate", session, _send_calls(task, session, folder / "candidate", calls), folder / "candidate" / "outputs")]
-            if other is not None:
-                if not totals:
-                    other.hello()
-                    _load(other, folder / "baseline", task)
-                sides.append(_Side("baseline", other, _send_calls(task, other, folder / "baseline", calls), folder / "baseline" / "outputs"))
-            unstable |= _sample(bench, task, sides, sizes, _Checker(task, calls, expected))
+            if other is not None and not totals:
+                other.hello()
+                _load(other, folder / "baseline", task)
+            for side in sides:
+                side.session.calls(side.folder / "index", side.folder / "arrays", side.folder / "outputs")
+            unstable |= _sample(bench, task, sides, sizes, checker)
+        checker.finish()
         totals.append((sides[0].samples, sides[1].samples if other is not None else seconds))
         samples = max(samples, len(sides[0].samples))
         bound += bound_seconds(task, sizes, bench.peaks)
@@ -212,26 +240,36 @@ def _summed(totals: list[tuple[list[float], list[float]]]) -> Interval:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Checker:
     """Compares the outputs of timed calls: each new digest once, up to a handful a set."""
 
     task: Task
     calls: Sequence[Call]
     expected: Sequence[Sequence[np.ndarray]]
+    pending: list[tuple[str, int, list[np.ndarray]]] = field(default_factory=list)
 
-    def check(self, side: _Side, index: int, run: Run) -> None:
+    def take(self, side: _Side, index: int, run: Run) -> None:
+        """Fetch the outputs of ``run`` whose digests are new; they are compared at the end, or when they grow too many."""
         known = side.digests.setdefault(index, set())
         for slot, digest in enumerate(run.digests):
             if digest in known or len(known) >= _DIGESTS_FETCHED:
                 continue
             known.add(digest)
             side.session.fetch(slot)
-            wrong = difference(self.task, self.calls[index], self.expected[index], read_arrays(side.layout, index, side.outputs))
+            self.pending.append((side.name, index, read_arrays(side.layout, index, side.folder / "outputs")))
+        if sum(array.nbytes for _, _, arrays in self.pending for array in arrays) > _MOST_PENDING:
+            self.finish()
+
+    def finish(self) -> None:
+        """Compare what was taken."""
+        for name, index, arrays in self.pending:
+            wrong = difference(self.task, self.calls[index], self.expected[index], arrays)
+            if wrong and name == "baseline":
+                raise InputError(f"the baseline is wrong: {wrong}.", fix="The baseline must be a verified kernel.")
             if wrong:
-                if side.name == "baseline":
-                    raise InputError(f"the baseline is wrong: {wrong}.", fix="The baseline must be a verified kernel.")
                 raise CandidateFault(VerdictKind.WRONG_RESULT, f"wrong in a timed call: {wrong}")
+        self.pending.clear()
 
 
 def _sample(bench: Bench, task: Task, sides: Sequence[_Side], sizes: dict[str, int], checker: _Checker) -> bool:
@@ -244,7 +282,7 @@ def _sample(bench: Bench, task: Task, sides: Sequence[_Side], sizes: dict[str, i
         run = side.session.run(index, limit, slots=side.slots, flush=True)
         if side.name == "candidate":
             _judge_run(task, run, sizes)
-        checker.check(side, index, run)
+        checker.take(side, index, run)
         side.last = run
         seconds = run.seconds / side.slots
         if keep:
@@ -252,7 +290,9 @@ def _sample(bench: Bench, task: Task, sides: Sequence[_Side], sizes: dict[str, i
         return seconds
 
     for side in sides:
-        warm = [one(side, k % sets, keep=False) for k in range(2 + int(rng.integers(3)))]
+        warm = [one(side, 0, keep=False)]
+        while len(warm) < 2 + int(rng.integers(3)) and sum(warm) < 1.0:
+            warm.append(one(side, len(warm) % sets, keep=False))
         side.slots = _slots(task, sizes, min(warm), side.last)
         if side.slots > 1:
             one(side, 0, keep=False)
@@ -279,9 +319,11 @@ def _cross_check(task: Task, side: _Side, sizes: dict[str, int], limit: float) -
     """Device events against the judge's own clock, over as many calls as fit: events that claim far too little are refused."""
     if side.name != "candidate" or task.abi == "host":
         return
-    slots = int(max(1, min(_MOST_SLOTS, (4 << 30) // max(1, task.working_set(sizes)))))
+    seconds = median(side.samples)
+    fitting = (4 << 30) // max(1, task.working_set(sizes))
+    slots = int(max(1, min(_MOST_SLOTS, fitting, 20e-3 / max(seconds, 1e-7))))
     run = side.session.run(0, limit, slots=slots)
-    claimed = median(side.samples) * slots
+    claimed = seconds * slots
     if run.wall_seconds - 2e-3 > 3 * max(claimed, run.seconds) + slots * 30e-6:
         raise CandidateFault(
             VerdictKind.REWARD_HACK,
@@ -304,13 +346,26 @@ def above_the_bound(task: Task, seconds: float, peaks: Peaks, sizes: dict[str, i
     return seconds < 0.85 * moved
 
 
-def verdict_on_gpu(bench: Bench, task: Task, compiled: Compiled, baseline: str | None, evidence: Evidence, verify_again: Callable[[], str]) -> Verdict:
+def verdict_on_gpu(
+    bench: Bench,
+    task: Task,
+    compiled: Compiled,
+    baseline: str | None,
+    evidence: Evidence,
+    verify_again: Callable[[], str],
+) -> Verdict:
     """Judge on the GPU; what beats the bound is believed only when ``verify_again`` (empty: well) agrees."""
     evidence = evidence.model_copy(update={"gpu": bench.gpu.name, "driver": bench.gpu.driver})
     try:
         fields = measure(bench, task, compiled, baseline, evidence)
     except CandidateFault as fault:
-        return Verdict(verdict=fault.kind, reason=fault.reason[:1000], level="gpu", log=fault.log[: bench.settings.log_characters], evidence=evidence)
+        return Verdict(
+            verdict=fault.kind,
+            reason=fault.reason[:1000],
+            level=Level.GPU,
+            log=fault.log[: bench.settings.log_characters],
+            evidence=evidence,
+        )
     reason = ""
     sizes = dict(timed_cases(task, bench.settings)[0][0].sizes)
     seconds = fields["candidate_seconds"]
@@ -318,6 +373,11 @@ def verdict_on_gpu(bench: Bench, task: Task, compiled: Compiled, baseline: str |
     if above_the_bound(task, seconds, bench.peaks, sizes):
         wrong = verify_again()
         if wrong:
-            return Verdict(verdict=VerdictKind.REWARD_HACK, reason=f"faster than the GPU's limit allows, and {wrong}", level="gpu", evidence=evidence)
+            return Verdict(
+                verdict=VerdictKind.REWARD_HACK,
+                reason=f"faster than the GPU's limit allows, and {wrong}",
+                level=Level.GPU,
+                evidence=evidence,
+            )
         reason = "faster than the limit; verified again in a fresh process under compute-sanitizer"
-    return Verdict.model_validate({"verdict": VerdictKind.PASSED, "level": "gpu", "reason": reason, **fields})
+    return Verdict.model_validate({"verdict": VerdictKind.PASSED, "level": Level.GPU, "reason": reason, **fields})

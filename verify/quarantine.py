@@ -41,7 +41,18 @@ def verify_again(bench: Bench, task: Task, compiled: Compiled) -> str:
         assert compiled.library is not None
         shutil.copyfile(compiled.library, folder / "candidate.so")
         runner = bench.runner
-        argv = [sanitizer, "--tool", "memcheck", "--error-exitcode", "66", "--log-file", "sanitizer.log", runner.program, "{control}", "{replies}"]
+        argv: list[str | Path] = [
+            sanitizer,
+            "--tool",
+            "memcheck",
+            "--error-exitcode",
+            "66",
+            "--log-file",
+            "sanitizer.log",
+            runner.program,
+            "{control}",
+            "{replies}",
+        ]
         argv += [str(bench.gpu.index), runner.kernels, runner.runtime]
         limits = sandbox.Limits(seconds=600, memory=32 << 30, processes=256)
         readable = [runner.program, runner.kernels, runner.runtime.parent, sanitizer.parent.parent]
@@ -71,5 +82,7 @@ def _replay(bench: Bench, task: Task, session: Session, folder: Path, cases: lis
     session.quit()
     log = folder / "sanitizer.log"
     text = log.read_text(errors="replace") if log.is_file() else ""
-    errors = [line for line in text.splitlines() if "Invalid" in line or "ERROR SUMMARY" in line and " 0 errors" not in line]
+    errors = [
+        line for line in text.splitlines() if "Invalid" in line or "ERROR SUMMARY" in line and " 0 errors" not in line
+    ]
     return f"compute-sanitizer says: {errors[0].strip('= ')}" if errors else ""

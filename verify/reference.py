@@ -128,7 +128,10 @@ class References:
         for batch in _batches(task, cases):
             outputs, _ = run_reference(task, [case.call(task) for case in batch], self.program(task), self._settings)
             for case, arrays in zip(batch, outputs, strict=True):
-                kept = [array if p.writable else np.empty(0, array.dtype) for p, array in zip(task.arrays, arrays, strict=True)]
+                kept = [
+                    array if p.writable else np.empty(0, array.dtype)
+                    for p, array in zip(task.arrays, arrays, strict=True)
+                ]
                 key = self._key(task, case)
                 self._outputs.put(key, b"".join(array.tobytes() for array in kept))
                 self._remember(key, kept)
@@ -138,7 +141,10 @@ class References:
     def _remember(self, key: str, arrays: list[Array]) -> None:
         with self._lock:
             self._remembered[key] = arrays
-            while sum(a.nbytes for kept in self._remembered.values() for a in kept) > _REMEMBERED_BYTES and len(self._remembered) > 1:
+            while (
+                sum(a.nbytes for kept in self._remembered.values() for a in kept) > _REMEMBERED_BYTES
+                and len(self._remembered) > 1
+            ):
                 self._remembered.popitem(last=False)
 
 
@@ -169,17 +175,31 @@ def processor() -> str:
     return "unknown"
 
 
-def compile_reference(task: Task, folder: Path, settings: VerifySettings, flags: Sequence[str], *, source: str | None = None) -> Path:
+def compile_reference(
+    task: Task, folder: Path, settings: VerifySettings, flags: Sequence[str], *, source: str | None = None
+) -> Path:
     """Compile the reference (or ``source`` in its place) with our host into ``folder/reference``.
 
     Raises :class:`InputError` with the compiler's words, :class:`EnvironmentFault` when there is no compiler.
     """
     compiler = shutil.which(settings.host_compiler)
     if compiler is None:
-        raise EnvironmentFault(f"no `{settings.host_compiler}` on PATH.", fix="Install g++ (Debian: apt-get install g++) or set verify.host_compiler.")
+        raise EnvironmentFault(
+            f"no `{settings.host_compiler}` on PATH.",
+            fix="Install g++ (Debian: apt-get install g++) or set verify.host_compiler.",
+        )
     (folder / REFERENCE).write_text((task.reference if source is None else source) + _signature_check(task))
     program = folder / "reference"
-    argv = [compiler, *flags, f"-DREGRAPH_FUNCTION={task.function}", f"-I{HOST}", str(HOST / "reference_host.cpp"), REFERENCE, "-o", str(program)]
+    argv = [
+        compiler,
+        *flags,
+        f"-DREGRAPH_FUNCTION={task.function}",
+        f"-I{HOST}",
+        str(HOST / "reference_host.cpp"),
+        REFERENCE,
+        "-o",
+        str(program),
+    ]
     limits = sandbox.Limits(seconds=settings.compile_seconds, memory=settings.compile_memory)
     done = sandbox.run(argv, folder=folder, limits=limits, readable=[HOST, Path(compiler)])
     if not done.ok:
@@ -187,7 +207,9 @@ def compile_reference(task: Task, folder: Path, settings: VerifySettings, flags:
         line = re.search(rf"{REFERENCE}:(\d+):(?:\d+:)? (?:fatal )?error: (.*)", words)
         where = f"{task.folder / REFERENCE}:{line[1]}" if line else str(task.folder / REFERENCE)
         what = line[2] if line else (words.strip()[-600:] or f"the compiler was ended ({done.killed_by})")
-        raise InputError(f"the reference does not compile: {what}.", where=where, fix=f"It must define `{task.reference_signature}`.")
+        raise InputError(
+            f"the reference does not compile: {what}.", where=where, fix=f"It must define `{task.reference_signature}`."
+        )
     return program
 
 
@@ -202,7 +224,13 @@ def _signature_check(task: Task) -> str:
 
 
 def run_reference(
-    task: Task, calls: Sequence[Call], program: Path, settings: VerifySettings, *, repeats: int = 1, sanitized: bool = False
+    task: Task,
+    calls: Sequence[Call],
+    program: Path,
+    settings: VerifySettings,
+    *,
+    repeats: int = 1,
+    sanitized: bool = False,
 ) -> tuple[list[list[Array]], list[list[float]]]:
     """Run ``calls`` in one process; returns the arrays after each call, and the seconds of its repeats.
 
@@ -212,9 +240,11 @@ def run_reference(
         folder = Path(name)
         layout = write_calls(task, calls, folder / "index", folder / "arrays", widened=True)
         limits = sandbox.Limits(seconds=600, memory=max(settings.run_memory, 4 * layout.total), sparse=sanitized)
-        argv = [program, "index", "arrays", "outputs", str(repeats)]
+        argv: list[str | Path] = [program, "index", "arrays", "outputs", str(repeats)]
         # The leak check would need ptrace, which the sandbox refuses.
-        done = sandbox.run(argv, folder=folder, limits=limits, readable=[program], env={"ASAN_OPTIONS": "detect_leaks=0"})
+        done = sandbox.run(
+            argv, folder=folder, limits=limits, readable=[program], env={"ASAN_OPTIONS": "detect_leaks=0"}
+        )
         lines = done.stdout.decode().splitlines()
         if not done.ok or len(lines) != len(calls):
             _explain(task, calls, done, len(lines))
@@ -229,7 +259,10 @@ def _with_inputs(task: Task, call: Call, layout: Layout, index: int, file: Path)
         with file.open("ab") as stream:
             stream.truncate(layout.total)
     found = read_arrays(layout, index, file)
-    return [after if p.writable else before for p, before, after in zip(task.arrays, arrays_of(task, call), found, strict=True)]
+    return [
+        after if p.writable else before
+        for p, before, after in zip(task.arrays, arrays_of(task, call), found, strict=True)
+    ]
 
 
 def _explain(task: Task, calls: Sequence[Call], done: sandbox.Finished, finished: int) -> None:

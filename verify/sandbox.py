@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
 
 from regraph_db.errors import InternalFault
 
@@ -26,7 +25,17 @@ _CHILD = Path(__file__).with_name("sandbox_child.py")
 _POLL = 0.02
 #: What every program may read: the system's libraries, compilers and headers; nothing of the users', nothing of /etc
 #: but what the dynamic linker needs.
-SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
+SYSTEM = (
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/alternatives",
+)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full")
 
 
@@ -50,7 +59,9 @@ class Finished:
     stderr: bytes
     timed_out: bool
     seconds: float
-    killed_by: str  #: a signal's name, ``deadline``, ``memory``, ``processes`` or ``cancelled``; empty when it ended by itself
+    killed_by: (
+        str  #: a signal's name, ``deadline``, ``memory``, ``processes`` or ``cancelled``; empty when it ended by itself
+    )
 
     @property
     def ok(self) -> bool:
@@ -117,7 +128,9 @@ def defences() -> Defences:
             if not works(names, False, False):
                 wanted = names
                 break
-        missing += [(f"{name} namespace", reason) for name in ("user", "mount", "ipc", "net", "pid") if name not in wanted]
+        missing += [
+            (f"{name} namespace", reason) for name in ("user", "mount", "ipc", "net", "pid") if name not in wanted
+        ]
     landlock, seccomp = works((), True, False), works((), False, True)
     if landlock:
         missing.append(("Landlock (file confinement)", landlock))
@@ -148,8 +161,19 @@ def _run(
     configuration = {
         "argv": [str(part) for part in argv],
         "folder": str(folder),
-        "environment": {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8", **env},
-        "readable": [*SYSTEM, "/proc", *(("/sys",) if gpu else ("/sys/devices/system",)), *(str(Path(path).resolve()) for path in readable)],
+        "environment": {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(folder),
+            "TMPDIR": str(folder),
+            "LANG": "C.UTF-8",
+            **env,
+        },
+        "readable": [
+            *SYSTEM,
+            "/proc",
+            *(("/sys",) if gpu else ("/sys/devices/system",)),
+            *(str(Path(path).resolve()) for path in readable),
+        ],
         # The driver names its threads by writing /proc/self/task/*/comm and gives up where it cannot.
         "devices": [*_DEVICES, *((*_gpu_devices(), "/proc/self/task") if gpu else ())],
         "namespaces": list(using.namespaces),
@@ -191,14 +215,20 @@ def _run(
     process.wait()
     faults = [line.removeprefix("fault ") for line in status if line.startswith("fault ")]
     if faults:
-        raise InternalFault(f"the sandbox cannot be set up: {faults[0]}.", fix="`regraph doctor` lists what this machine lacks.")
+        raise InternalFault(
+            f"the sandbox cannot be set up: {faults[0]}.", fix="`regraph doctor` lists what this machine lacks."
+        )
     returncode: int | None = None
     for line in status:
         word, _, number = line.partition(" ")
         if word == "exit":
             returncode = int(number)
         elif word == "signal" and not killed_by:
-            killed_by = signal.Signals(int(number)).name if int(number) in signal.valid_signals() and int(number) < 32 else f"signal {number}"
+            killed_by = (
+                signal.Signals(int(number)).name
+                if int(number) in signal.valid_signals() and int(number) < 32
+                else f"signal {number}"
+            )
     if not status and not killed_by:
         raise InternalFault("the sandbox ended without a word.", fix="Was it killed from outside?")
     return Finished(returncode if not killed_by else None, stdout, stderr, killed_by == "deadline", seconds, killed_by)
@@ -208,25 +238,26 @@ def _gpu_devices() -> list[str]:
     return [str(path) for pattern in ("nvidia*", "dxg", "nvhost*", "nvmap") for path in Path("/dev").glob(pattern)]
 
 
-def _watch(process: subprocess.Popen[bytes], limits: Limits, started: float, cancel: threading.Event | None) -> tuple[bytes, bytes, str]:
+def _watch(
+    process: subprocess.Popen[bytes], limits: Limits, started: float, cancel: threading.Event | None
+) -> tuple[bytes, bytes, str]:
     """Read the output up to its cap and enforce deadline, memory and processes; returns why it was killed, if it was."""
-    kept: dict[IO[bytes], bytearray] = {}
+    kept: dict[int, bytearray] = {}
     killed_by = ""
     with selectors.DefaultSelector() as selector:
         for stream in (process.stdout, process.stderr):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
-            selector.register(stream, selectors.EVENT_READ)
-            kept[stream] = bytearray()
+            selector.register(stream.fileno(), selectors.EVENT_READ)
+            kept[stream.fileno()] = bytearray()
         looked = 0.0
         ended_at = 0.0
         while True:
             for key, _ in selector.select(_POLL) if selector.get_map() else ():
-                stream = key.fileobj  # type: ignore[assignment]
                 chunk = os.read(key.fd, 1 << 16)
                 if not chunk:
-                    selector.unregister(stream)
-                kept[stream].extend(chunk[: max(0, limits.output - len(kept[stream]))])
+                    selector.unregister(key.fd)
+                kept[key.fd].extend(chunk[: max(0, limits.output - len(kept[key.fd]))])
             now = time.monotonic()
             if process.poll() is not None:
                 ended_at = ended_at or now
@@ -237,12 +268,17 @@ def _watch(process: subprocess.Popen[bytes], limits: Limits, started: float, can
                 time.sleep(0.002)
             if not killed_by and process.returncode is None and now - looked >= _POLL:
                 looked = now
-                killed_by = "cancelled" if cancel is not None and cancel.is_set() else _exceeded(process.pid, limits, now - started)
+                killed_by = (
+                    "cancelled"
+                    if cancel is not None and cancel.is_set()
+                    else _exceeded(process.pid, limits, now - started)
+                )
                 if killed_by:
                     _kill(process.pid)
     streams = list(kept.values())
-    for stream in kept:
-        stream.close()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
     return bytes(streams[0]), bytes(streams[1]), killed_by
 
 

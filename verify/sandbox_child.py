@@ -93,7 +93,9 @@ def private_mounts(namespaces: list[str], folder: str, read_only: bool) -> None:
 
 def set_read_only(path: str, on: bool) -> None:
     attributes = struct.pack("QQQQ", int(on), int(not on), 0, 0)
-    result = LIBC.syscall(MOUNT_SETATTR, -100, path.encode(), 0x8000 if on else 0, attributes, ctypes.c_size_t(len(attributes)))
+    result = LIBC.syscall(
+        MOUNT_SETATTR, -100, path.encode(), 0x8000 if on else 0, attributes, ctypes.c_size_t(len(attributes))
+    )
     call(result, f"read-only {path}")
 
 
@@ -152,7 +154,11 @@ def refuse_calls() -> None:
 
 def limit(configuration: dict[str, Any]) -> None:
     """rlimits: address space (where wanted), file size, processes, descriptors; no core files."""
-    bounds = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, configuration["file_size"]), (resource.RLIMIT_NOFILE, 1024)]
+    bounds = [
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, configuration["file_size"]),
+        (resource.RLIMIT_NOFILE, 1024),
+    ]
     if configuration["address_space"]:
         bounds.append((resource.RLIMIT_AS, configuration["address_space"]))
     if configuration["processes"] and "user" in configuration["namespaces"]:

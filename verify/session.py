@@ -51,7 +51,9 @@ class Run:
 class Session:
     """One runner in its own sandbox. Commands raise :class:`CandidateFault` when the candidate ends or confuses it."""
 
-    def __init__(self, argv: Sequence[str | Path], folder: Path, limits: sandbox.Limits, readable: Sequence[Path]) -> None:
+    def __init__(
+        self, argv: Sequence[str | Path], folder: Path, limits: sandbox.Limits, readable: Sequence[Path]
+    ) -> None:
         control, self._control = os.pipe()
         self._replies, replies = os.pipe()
         os.set_blocking(self._replies, False)
@@ -64,7 +66,15 @@ class Session:
         def execute() -> None:
             words = [{"{control}": str(control), "{replies}": str(replies)}.get(str(part), str(part)) for part in argv]
             try:
-                done = sandbox.run(words, folder=folder, limits=limits, readable=readable, gpu=True, channels=(control, replies), cancel=self._cancel)
+                done = sandbox.run(
+                    words,
+                    folder=folder,
+                    limits=limits,
+                    readable=readable,
+                    gpu=True,
+                    channels=(control, replies),
+                    cancel=self._cancel,
+                )
                 self._finished.append(done)
             except BaseException as error:
                 self._finished.append(error)
@@ -78,7 +88,9 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._cancel.set()
         self._thread.join()
         os.close(self._control)
@@ -95,7 +107,15 @@ class Session:
         self._ask(f"calls {index} {arrays} {outputs}", "calls", seconds)
 
     def run(
-        self, call: int, seconds: float, *, slots: int = 1, flush: bool = False, delay: float = 0.0, restore: bool = True, place: int | None = None
+        self,
+        call: int,
+        seconds: float,
+        *,
+        slots: int = 1,
+        flush: bool = False,
+        delay: float = 0.0,
+        restore: bool = True,
+        place: int | None = None,
     ) -> Run:
         """Call the candidate ``slots`` times on fresh copies of the inputs of ``call``.
 
@@ -190,20 +210,26 @@ class Session:
         return line.decode(errors="replace"), at
 
     def _garbage(self, line: str) -> CandidateFault:
-        return CandidateFault(VerdictKind.REWARD_HACK, f"something else than the runner wrote to the result channel: {line[:80]!r}")
+        return CandidateFault(
+            VerdictKind.REWARD_HACK, f"something else than the runner wrote to the result channel: {line[:80]!r}"
+        )
 
     def _error(self, stage: str, name: str) -> CandidateFault:
         name = name[:300]
         if stage == "load":
             undefined = re.search(r"undefined symbol: (\S+)", name)
-            return CandidateFault(VerdictKind.COMPILE_ERROR, f"undefined: {undefined[1]}" if undefined else f"it cannot be loaded: {name}")
+            return CandidateFault(
+                VerdictKind.COMPILE_ERROR, f"undefined: {undefined[1]}" if undefined else f"it cannot be loaded: {name}"
+            )
         if stage == "launch":
             return CandidateFault(VerdictKind.LAUNCH_ERROR, f"a launch or a CUDA call failed: {name}", self._words())
         return CandidateFault(VerdictKind.RUNTIME_ERROR, f"the kernel failed: {name}", self._words())
 
     def _words(self) -> str:
         done = self._finished[0] if self._finished else None
-        return (done.stdout + done.stderr).decode(errors="replace")[-2000:] if isinstance(done, sandbox.Finished) else ""
+        return (
+            (done.stdout + done.stderr).decode(errors="replace")[-2000:] if isinstance(done, sandbox.Finished) else ""
+        )
 
     def _raise_end(self) -> None:
         """Say why the runner is gone."""
@@ -215,16 +241,19 @@ class Session:
         if done.timed_out:
             raise CandidateFault(VerdictKind.TIMEOUT, "it passed its deadline", words)
         if done.killed_by in ("memory", "processes"):
-            raise CandidateFault(VerdictKind.RUNTIME_ERROR, f"it took too much memory or too many processes ({done.killed_by})", words)
+            raise CandidateFault(
+                VerdictKind.RUNTIME_ERROR, f"it took too much memory or too many processes ({done.killed_by})", words
+            )
         if done.killed_by:
             raise CandidateFault(VerdictKind.RUNTIME_ERROR, f"its host code ended with {done.killed_by}", words)
         if done.returncode in _FAULT_CODES:
             raise InternalFault(f"the runner failed with {done.returncode}: {words[-400:]}")
         if done.returncode == 0:
-            raise CandidateFault(VerdictKind.REWARD_HACK, "it ended the runner with exit code 0, before the end record", words)
+            raise CandidateFault(
+                VerdictKind.REWARD_HACK, "it ended the runner with exit code 0, before the end record", words
+            )
         raise CandidateFault(VerdictKind.RUNTIME_ERROR, f"it ended the runner with exit code {done.returncode}", words)
 
 
 def _fields(words: str) -> dict[str, str]:
     return dict(part.partition("=")[::2] for part in words.split())
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -49,7 +50,7 @@ def mismatch(task: Task, source: str) -> str:
     """What is plainly wrong with the candidate's signature, with its line; empty when nothing is, or when it is not plain."""
     found = _definitions(source, task.function)
     if not found:
-        if task.function not in source:
+        if not re.search(rf"\b{task.function}\s*\(", source):
             return f"it does not define `{task.function}`; wanted: {task.signature}"
         return ""
     for line, count, linkage in found:
@@ -59,7 +60,9 @@ def mismatch(task: Task, source: str) -> str:
             return f'line {line}: `{task.function}` is not declared extern "C"; wanted: {task.signature}'
         return ""
     line, count, _ = found[0]
-    return f"line {line}: `{task.function}` takes {count} parameters, not {len(task.parameters)}; wanted: {task.signature}"
+    return (
+        f"line {line}: `{task.function}` takes {count} parameters, not {len(task.parameters)}; wanted: {task.signature}"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -89,7 +92,15 @@ def _definitions(source: str, function: str) -> list[tuple[int, int | None, bool
                 else:
                     found.append((node.start_point[0] + 1, _count(declarator, node.has_error), linkage))
             continue
-        if node.type in ("translation_unit", "linkage_specification", "declaration_list", "preproc_ifdef", "preproc_if", "preproc_else", "preproc_elif"):
+        if node.type in (
+            "translation_unit",
+            "linkage_specification",
+            "declaration_list",
+            "preproc_ifdef",
+            "preproc_if",
+            "preproc_else",
+            "preproc_elif",
+        ):
             pending += [(child, linkage) for child in node.children]
         elif node.type == "ERROR":
             return []  # macros that this grammar does not know: the compiler decides

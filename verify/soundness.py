@@ -79,7 +79,9 @@ def _run_sanitized(task: Task, settings: VerifySettings) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="regraph-") as folder:
         program = compile_reference(task, Path(folder), settings, SANITIZERS)
         try:
-            run_reference(task, [case.call(task) for case in all_cases(task, settings.seed)], program, settings, sanitized=True)
+            run_reference(
+                task, [case.call(task) for case in all_cases(task, settings.seed)], program, settings, sanitized=True
+            )
         except InputError as error:
             return [f"under sanitizers: {error}"]
     return []
@@ -162,10 +164,15 @@ class _Trial:
             close = wanted.copy().reshape(-1)
             close[place] = close[place] * (1 + share) if parameter.dtype.floating else close[place] ^ 1
             if within(wanted.reshape(-1), close, parameter.accepted).all():
-                yield f"the tolerance of `{parameter.name}` accepts its largest element off by {share:.0%}" if parameter.dtype.floating else (
-                    f"the tolerance of `{parameter.name}` accepts a wrong integer"
+                yield (
+                    f"the tolerance of `{parameter.name}` accepts its largest element off by {share:.0%}"
+                    if parameter.dtype.floating
+                    else (f"the tolerance of `{parameter.name}` accepts a wrong integer")
                 )
-            if np.any(wanted != wanted.reshape(-1)[0]) and within(wanted, np.zeros_like(wanted), parameter.accepted).all():
+            if (
+                np.any(wanted != wanted.reshape(-1)[0])
+                and within(wanted, np.zeros_like(wanted), parameter.accepted).all()
+            ):
                 yield f"the tolerance of `{parameter.name}` accepts zeros everywhere"
 
     def inputs_matter(self) -> Iterator[str]:
@@ -177,7 +184,10 @@ class _Trial:
             if not changed:
                 continue
             outputs, _ = run_reference(self.task, changed, self.program, self.settings)
-            if not any(_outputs_differ(self.task, call, self.outputs[0], found) for call, found in zip(changed, outputs, strict=True)):
+            if not any(
+                _outputs_differ(self.task, call, self.outputs[0], found)
+                for call, found in zip(changed, outputs, strict=True)
+            ):
                 yield f"`{parameter.name}` does not matter: changing it changes no output by more than its tolerance"
 
     def _changed(self, index: int, parameter: Parameter) -> Iterator[Call]:
@@ -197,12 +207,12 @@ class _Trial:
         rng = np.random.default_rng(5)
         for place in rng.integers(original.size, size=min(_ELEMENTS_TRIED, original.size)) if original.size else ():
             values = original.copy()
-            other = others[0].arguments[index]
-            assert isinstance(other, np.ndarray)
-            values.reshape(-1)[place] = other.reshape(-1)[place]
+            drawn = others[0].arguments[index]
+            assert isinstance(drawn, np.ndarray)
+            values.reshape(-1)[place] = drawn.reshape(-1)[place]
             yield _replaced(base, {index: values})
-        for other_call in others:
-            yield _replaced(base, {index: other_call.arguments[index]})
+        for whole in others:
+            yield _replaced(base, {index: whole.arguments[index]})
 
     def passed_through(self) -> Iterator[str]:
         inputs = [(p, a) for p, a in zip(self.task.arrays, self.outputs[0], strict=True) if p.kind == "input"]

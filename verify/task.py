@@ -88,13 +88,20 @@ def load_task(name_or_folder: str | Path) -> Task:
     folder = Path(name_or_folder)
     if isinstance(name_or_folder, Path) or "/" in str(name_or_folder) or (folder / MANIFEST).is_file():
         if not (folder / MANIFEST).is_file():
-            raise NotFound("no task there.", where=str(folder), fix=f"A task is a folder with a {MANIFEST}; `regraph task list` shows the shipped ones.")
+            raise NotFound(
+                "no task there.",
+                where=str(folder),
+                fix=f"A task is a folder with a {MANIFEST}; `regraph task list` shows the shipped ones.",
+            )
         return _load(folder.resolve())
     for candidate in _folders():
         if candidate.name == name_or_folder:
             return _load(candidate)
     near = _near(str(name_or_folder), [candidate.name for candidate in _folders()])
-    raise NotFound(f"no task is called `{name_or_folder}`.", fix=f"Did you mean {near}?" if near else "`regraph task list` shows them.")
+    raise NotFound(
+        f"no task is called `{name_or_folder}`.",
+        fix=f"Did you mean {near}?" if near else "`regraph task list` shows them.",
+    )
 
 
 def list_tasks() -> list[Task]:
@@ -174,11 +181,15 @@ def _read_reference(file: Path, function: str) -> str:
             raise InputError(f"larger than {LONGEST_REFERENCE} bytes.", where=str(file))
         reference = file.read_text("utf-8")
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}.", where=str(file), fix="A task needs its sequential reference.") from None
+        raise InputError(
+            f"cannot be read: {error.strerror}.", where=str(file), fix="A task needs its sequential reference."
+        ) from None
     except UnicodeDecodeError:
         raise InputError("not UTF-8.", where=str(file), fix="Save the file as UTF-8.") from None
     if not re.search(rf"\b{function}\s*\(", reference):
-        raise InputError(f"`{function}` is not defined.", where=str(file), fix=f'It must define `extern "C" void {function}(…)`.')
+        raise InputError(
+            f"`{function}` is not defined.", where=str(file), fix=f'It must define `extern "C" void {function}(…)`.'
+        )
     return reference
 
 
@@ -191,7 +202,12 @@ def _check_parameters(file: Path, text: str, manifest: Manifest) -> None:
         raise field_error(file, text, ("parameters",), "a task needs an output or an inout parameter")
     floating = sum(not p.is_array and p.dtype.floating for p in manifest.parameters)
     if floating > _MOST_FLOATING or len(names) - floating > _MOST_OTHERS:
-        raise field_error(file, text, ("parameters",), f"at most {_MOST_FLOATING} floating scalars and {_MOST_OTHERS} other parameters")
+        raise field_error(
+            file,
+            text,
+            ("parameters",),
+            f"at most {_MOST_FLOATING} floating scalars and {_MOST_OTHERS} other parameters",
+        )
 
 
 def _check_sizes(file: Path, text: str, manifest: Manifest) -> None:
@@ -201,7 +217,12 @@ def _check_sizes(file: Path, text: str, manifest: Manifest) -> None:
         for index, sizes in enumerate(getattr(manifest.sizes, group)):
             place = ("sizes", group, index)
             if sizes.keys() != first:
-                raise field_error(file, text, place, f"names {', '.join(sizes) or 'nothing'}, the first check size names {', '.join(first)}")
+                raise field_error(
+                    file,
+                    text,
+                    place,
+                    f"names {', '.join(sizes) or 'nothing'}, the first check size names {', '.join(first)}",
+                )
             for name, formula in (("bytes", manifest.bytes), ("flops", manifest.flops)):
                 if formula is not None:
                     _at(file, text, (name,), formula, sizes)
@@ -209,7 +230,9 @@ def _check_sizes(file: Path, text: str, manifest: Manifest) -> None:
             for number, parameter in enumerate(manifest.parameters):
                 total += _check_parameter(file, text, number, parameter, sizes)
             if total > LARGEST_WORKING_SET:
-                raise field_error(file, text, place, f"the arrays take {total} bytes together, more than {LARGEST_WORKING_SET}")
+                raise field_error(
+                    file, text, place, f"the arrays take {total} bytes together, more than {LARGEST_WORKING_SET}"
+                )
 
 
 def _check_parameter(file: Path, text: str, number: int, parameter: Parameter, sizes: dict[str, int]) -> int:
@@ -220,7 +243,12 @@ def _check_parameter(file: Path, text: str, number: int, parameter: Parameter, s
             raise field_error(file, text, (*path, "name"), f"no size is called `{parameter.name}`")
         largest = 2 ** (8 * parameter.dtype.numpy.itemsize - (parameter.dtype.numpy.kind == "i")) - 1
         if sizes[parameter.name] > largest:
-            raise field_error(file, text, (*path, "dtype"), f"`{parameter.name}` = {sizes[parameter.name]} does not fit {parameter.dtype.name}")
+            raise field_error(
+                file,
+                text,
+                (*path, "dtype"),
+                f"`{parameter.name}` = {sizes[parameter.name]} does not fit {parameter.dtype.name}",
+            )
     for key in ("low", "high", "value"):
         formula = getattr(parameter.generator, key, None)
         if isinstance(formula, Expression):

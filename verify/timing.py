@@ -40,7 +40,8 @@ def speedup(baseline: Sequence[float], candidate: Sequence[float], seed: int = 0
 
     def medians(samples: Sequence[float]) -> np.ndarray:
         values = np.asarray(samples)
-        return np.median(values[rng.integers(len(values), size=(_RESAMPLES, len(values)))], axis=1)
+        resampled = values[rng.integers(len(values), size=(_RESAMPLES, len(values)))]
+        return np.asarray(np.median(resampled, axis=1))
 
     ratios = medians(baseline) / medians(candidate)
     low, high = np.percentile(ratios, [2.5, 97.5])

@@ -53,7 +53,10 @@ def find_toolkit(settings: VerifySettings) -> Toolkit:
 def _find(setting: Path | None, host_compiler: str) -> Toolkit:
     host = shutil.which(host_compiler)
     if host is None:
-        raise EnvironmentFault(f"no `{host_compiler}` on PATH, which nvcc needs.", fix="Install g++ (Debian: apt-get install g++) or set verify.host_compiler.")
+        raise EnvironmentFault(
+            f"no `{host_compiler}` on PATH, which nvcc needs.",
+            fix="Install g++ (Debian: apt-get install g++) or set verify.host_compiler.",
+        )
     tried = []
     for origin, nvcc in _candidates(setting):
         if not nvcc.is_file():

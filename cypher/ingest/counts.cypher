@@ -1,6 +1,6 @@
 // How much the graph holds.
 MATCH (g:Regraph {id: 'regraph'})
-REMOVE g.locked
+SET g.lock = 0
 RETURN
   COUNT { MATCH (t:Technique) WHERE t.name <> 'init'
     AND NOT EXISTS { MATCH (:Alias {name: t.name})-[:NAMES]->(other:Technique) WHERE other <> t } } AS techniques,

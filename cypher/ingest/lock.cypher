@@ -1,4 +1,4 @@
-// Take the knowledge half's write lock until the transaction ends; removing a property that is not there locks and writes nothing.
+// Take the knowledge half's write lock until the transaction ends; setting a property to what it is locks and writes nothing.
 MATCH (g:Regraph {id: 'regraph'})
-REMOVE g.locked
+SET g.lock = 0
 RETURN g.schema AS schema

@@ -1,6 +1,6 @@
 // Every technique but the root; `alias_of` is set for a name that is an alias of another technique.
 MATCH (g:Regraph {id: 'regraph'})
-REMOVE g.locked
+SET g.lock = 0
 WITH g
 MATCH (t:Technique)
 WHERE t.name <> 'init'

@@ -1,6 +1,6 @@
 // One page of trajectories by id, each with its steps in order and their places in the graph; one consistent view.
 MATCH (g:Regraph {id: 'regraph'})
-REMOVE g.locked
+SET g.lock = 0
 WITH g
 MATCH (t:Trajectory)
 WHERE t.id > $last

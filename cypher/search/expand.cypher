@@ -1,6 +1,6 @@
 // Unfold a state: add the states and edges that are not there, their sums at nothing, and mark it expanded.
 MATCH (s:Search {id: $search})
-REMOVE s.locked
+SET s.lock = 0
 WITH s
 CALL (s) {
   UNWIND $states AS row

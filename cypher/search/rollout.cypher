@@ -1,6 +1,6 @@
 // Take a search's write lock until the transaction ends, and read its budget and one of its rollouts.
 MATCH (s:Search {id: $search})
-REMOVE s.locked
+SET s.lock = 0
 WITH s
 OPTIONAL MATCH (o:Rollout {id: $rollout})
 RETURN s.status AS open, s.budget - s.calls - s.reserved AS left,

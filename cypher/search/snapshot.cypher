@@ -1,6 +1,6 @@
 // What selection reads, in one round trip: the search, its states and its edges as the last finished rollout left them.
 MATCH (s:Search {id: $search})
-REMOVE s.locked
+SET s.lock = 0
 WITH s
 RETURN properties(s) AS search,
   COLLECT {

@@ -1,4 +1,5 @@
-"""A model's raw answer: a JSON list of steps in a fenced block, with the usual damage repaired and every repair recorded."""
+"""A model's raw answer: a JSON list of steps in a fenced block, with the usual damage repaired and every repair
+recorded."""
 
 from __future__ import annotations
 
@@ -69,12 +70,14 @@ def _block(text: str) -> tuple[str, bool]:
         return stripped, False
     blocks = [match for match in _FENCE.finditer(text) if match.group(1).lstrip()[:1] in ("[", "{")]
     if blocks:
-        # Code inside the JSON may itself hold a fence line; then the last closing bracket of the answer is the better end.
+        # Code inside the JSON may itself hold a fence line; then the last closing bracket of the answer is the
+        # better end.
         start = blocks[0].start(1)
         best = max(blocks, key=lambda match: len(match.group(1))).group(1)
         if best.rstrip()[-1:] in ("]", "}"):
             return best, len(best.strip()) + 12 < len(stripped)
-        # Without a closing fence the answer was cut: its last step is repaired as far as it goes, and not left out here.
+        # Without a closing fence the answer was cut: its last step is repaired as far as it goes, and not left out
+        # here.
         closed = text.rstrip().endswith("```") or not best.endswith(text[-20:])
         return (_to_last_bracket(text[start:]) if closed else text[start:]), True
     start = min((i for i in (text.find("[\n"), text.find("[{"), text.find("{")) if i >= 0), default=-1)

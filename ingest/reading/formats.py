@@ -27,7 +27,8 @@ def read(
 ) -> Iterator[Draft | Rejection]:
     """The drafts and rejections in the file ``name`` (``-`` is standard input), in order and one at a time.
 
-    ``progress`` is told the bytes read and the file's size after each. Raises :class:`InputError` where the file as a whole
+    ``progress`` is told the bytes read and the file's size after each. Raises :class:`InputError` where the file as
+    a whole
     cannot be read.
     """
     with open_source(name) as source:
@@ -65,7 +66,8 @@ def _detect(source: Source) -> str:
         opening = head[:200].replace(b" ", b"").replace(b"\n", b"").replace(b"\r", b"")
         if opening.startswith((b'{"node":', b'{"edge":')):
             return "graph"
-        # A pretty-printed object goes on over the following lines, and no following line starts an object in column one.
+        # A pretty-printed object goes on over the following lines, and no following line starts an object in column
+        # one.
         pretty = newline and first.rstrip() in (b"{", b'{"steps": [') and not rest.startswith(b"{")
         return "answer" if pretty else "lines"
     if head[:1] == b"[":

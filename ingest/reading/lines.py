@@ -38,7 +38,8 @@ class Line:
 
 @dataclass
 class Source:
-    """An open input. ``consumed`` bytes of the ``size`` it had when it was opened (``None``: unknown) have been read."""
+    """An open input. ``consumed`` bytes of the ``size`` it had when it was opened (``None``: unknown) have been
+    read."""
 
     name: str
     stream: IO[bytes]
@@ -130,7 +131,8 @@ class Source:
 def open_source(name: str) -> Iterator[Source]:
     """Open the file ``name``, or standard input for ``-``; gzip is recognised by its first bytes.
 
-    Reads no further than the size that a plain file has now. Raises :class:`InputError` for what is no text: a missing file, a
+    Reads no further than the size that a plain file has now. Raises :class:`InputError` for what is no text: a
+    missing file, a
     folder, an empty file, another encoding, binary data.
     """
     if name == STDIN:

@@ -1,4 +1,5 @@
-"""The ReGraphT authors' files (arXiv 2510.19873): lines of kernels and step lists, and the graph as one JSON document."""
+"""The ReGraphT authors' files (arXiv 2510.19873): lines of kernels and step lists, and the graph as one JSON
+document."""
 
 from __future__ import annotations
 
@@ -32,8 +33,10 @@ def is_graph(value: object) -> bool:
 def read_graph(graph: Mapping[str, Any], where: str) -> Iterator[Draft | Rejection]:
     """The trajectories that the graph was merged from, as far as the file still holds them.
 
-    Examples of one kernel are chained where one's code after is the next one's code before. The authors' writer leaves out
-    every edge that introduced its target; a chain that such an edge preceded gets that one step back, with the code that
+    Examples of one kernel are chained where one's code after is the next one's code before. The authors' writer
+    leaves out
+    every edge that introduced its target; a chain that such an edge preceded gets that one step back, with the code
+    that
     the chain starts from, when the edge came from the root or from the end of another chain of the same kernel.
     """
     try:

@@ -11,9 +11,6 @@ from ingest.techniques import synonyms
 from regraph_db.names import normalise
 from regraph_db.records import ROOT, Alias, now
 
-#: Names compared with the table in one matrix product.
-_BLOCK = 512
-
 
 class Chooser(Protocol):
     """A model that picks one of at most ten techniques."""
@@ -27,7 +24,8 @@ class Chooser(Protocol):
 class Relabeller:
     """Decides names once each.
 
-    Under ``exact`` and ``similar`` with the setting ``onto = table`` a decision depends on the name and the shipped table
+    Under ``exact`` and ``similar`` with the setting ``onto = table`` a decision depends on the name and the shipped
+    table
     alone, so that the order of ingestion, its batches and its writers change nothing. A model is asked only about names
     between the two thresholds, with at most ten candidates, however large the graph is.
     """
@@ -51,7 +49,8 @@ class Relabeller:
         self._nearest = Nearest(names) if settings.relabel != "exact" else None
 
     def decide(self, methods: Iterable[str]) -> list[Alias]:
-        """The aliases for those of ``methods`` that nobody decided yet, in their order. A technique's own name needs none."""
+        """The aliases for those of ``methods`` that nobody decided yet, in their order. A technique's own name needs
+        none."""
         phrases: list[str] = []
         for method in methods:
             phrase = normalise(method)
@@ -67,8 +66,7 @@ class Relabeller:
         if self._nearest is None:
             return [[] for _ in phrases]
         limit = max(2, self._settings.candidates)
-        blocks = [phrases[i : i + _BLOCK] for i in range(0, len(phrases), _BLOCK)]
-        return [found for block in blocks for found in self._nearest.nearest(block, limit)]
+        return self._nearest.nearest(phrases, limit)
 
     def _decide(self, phrase: str, candidates: Sequence[Candidate]) -> Alias:
         known = synonyms().get(phrase)

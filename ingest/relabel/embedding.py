@@ -1,6 +1,7 @@
 """An offline embedding of technique names: weighted words, word pairs and letters of the trade's own vocabulary.
 
-Deterministic, from two small tables, without a trained model. A sentence model of 84 MB was the alternative: at 7 ms a name
+Deterministic, from two small tables, without a trained model. A sentence model of 84 MB was the alternative: at 7 ms
+a name
 it misses 2,000 names a second by far, and it does not know that double buffering is software pipelining (cosine 0.37).
 What it would add, the synonyms of ``techniques.toml`` and the words of ``words.toml`` say exactly.
 """
@@ -10,9 +11,10 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +80,12 @@ _ENDINGS = tuple(
 _STEM = 3
 #: Strengths, beside a stem's 1, of a pair of stems, of four letters, and of a word in parentheses.
 _PAIR, _LETTERS, _ASIDE = 0.35, 0.12, 0.35
-#: The strength of what stands behind one of these words: "warp per row *for coalesced access*" is first of all warp per row.
+#: The strength of what stands behind one of these words: "warp per row *for coalesced access*" is first of all warp
+#: per row.
 _BEHIND = 0.5
 _HINGE = re.compile(r"\s(?:with|for|by|and|via|using|instead of|against|plus|over|to|of)\s|[:,;]\s")
-#: The weight of a word that no name of the table holds, as a share of the largest: it may only qualify, or name something new.
+#: The weight of a word that no name of the table holds, as a share of the largest: it may only qualify, or name
+#: something new.
 _UNKNOWN = 1.2
 
 
@@ -107,7 +111,8 @@ def _bare(word: str) -> str:
 
 @cache
 def _words() -> tuple[frozenset[str], dict[str, str], dict[str, str]]:
-    """The stems of empty words; for each grouped stem its group's first; and the same for words that count as they stand."""
+    """The stems of empty words; for each grouped stem its group's first; and the same for words that count as they
+    stand."""
     table = tomllib.loads(files("ingest").joinpath("relabel/words.toml").read_text(encoding="utf-8"))
     groups = {_bare(word): _bare(group[0]) for group in table["same"] for word in group}
     exact = {word: _bare(group[0]) for group in table["exact"] for word in group}
@@ -121,12 +126,13 @@ def stems(phrase: str) -> list[str]:
 
 
 def features(phrase: str) -> dict[str, float]:
-    """What a name is made of, by strength before the weights: stems, pairs of stems, and letters of each stem.
+    """What a name in normal form is made of, by strength before the weights: stems, pairs of stems, letters of each
+    stem.
 
     What stands behind a preposition or in parentheses counts less, unless nothing else is there.
     """
-    text = phrase.casefold()
-    outside = normalise(_PARENTHESES.sub(" ", text))
+    asides = _PARENTHESES.findall(phrase)
+    outside = normalise(_PARENTHESES.sub(" ", phrase)) if asides else phrase
     result: dict[str, float] = {}
     parts = _HINGE.split(outside, maxsplit=1)
     main = stems(parts[0])
@@ -135,16 +141,8 @@ def features(phrase: str) -> dict[str, float]:
         behind = [each for each in stems(parts[1]) if each not in main]
         _count(result, behind, _BEHIND if main else 1.0)
         main += behind
-    if main:
-        inside = [
-            each
-            for aside in _PARENTHESES.findall(text)
-            for each in stems(normalise(aside.strip("()[]")))
-            if each not in main
-        ]
-        _count(result, inside, _ASIDE)
-    else:
-        _count(result, stems(normalise(text)), 1.0)
+    inside = [each for aside in asides for each in stems(normalise(aside.strip("()[]"))) if each not in main]
+    _count(result, inside, _ASIDE if main else 1.0)
     return result
 
 
@@ -155,7 +153,7 @@ def _count(result: dict[str, float], words: Sequence[str], strength: float) -> N
         for i in range(len(marked) - 3):
             key = "#" + marked[i : i + 4]
             result[key] = max(result.get(key, 0.0), strength * _LETTERS)
-    for first, second in zip(words, words[1:], strict=False):
+    for first, second in pairwise(words):
         key = " ".join(sorted((first, second)))
         result[key] = max(result.get(key, 0.0), strength * _PAIR)
 
@@ -188,19 +186,21 @@ class Embedding:
         """``(len(phrases), dimensions)`` float32. A phrase of known features has length 1; unknown ones shorten it."""
         result = np.zeros((len(phrases), self.dimensions), np.float32)
         for row, phrase in enumerate(phrases):
-            self._fill(result[row], features(phrase))
+            columns, values = self.sparse(phrase)
+            result[row, columns] = values
         return result
 
-    def _fill(self, vector: NDArray[np.float32], found: Mapping[str, float]) -> None:
+    def sparse(self, phrase: str) -> tuple[list[int], NDArray[np.float32]]:
+        """The columns of one phrase's vector that are not zero, and their values."""
+        columns: list[int] = []
+        values: list[float] = []
         square = 0.0
-        for feature, strength in found.items():
+        for feature, strength in features(phrase).items():
             column = self._columns.get(feature)
-            if column is None:
-                if feature[0] != "#" and " " not in feature:
-                    square += (self._unknown * strength) ** 2
-                continue
-            value = self._weights[feature] * strength
-            vector[column] = value
-            square += value * value
-        if square:
-            vector /= math.sqrt(square)
+            if column is not None:
+                values.append(self._weights[feature] * strength)
+                columns.append(column)
+            elif feature[0] != "#" and " " not in feature:
+                square += (self._unknown * strength) ** 2
+        square += sum(value * value for value in values)
+        return columns, np.array(values, np.float32) / np.float32(math.sqrt(square) or 1.0)

@@ -1,4 +1,5 @@
-"""How good relabelling is without a model: precision and recall on labelled pairs, half of them held back from tuning."""
+"""How good relabelling is without a model: precision and recall on labelled pairs, half of them held back from
+tuning."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Quality:
-    """Counts over one half. A name that is relabelled onto a wrong technique counts as wrong and, if it has one, as missed."""
+    """Counts over one half. A name that is relabelled onto a wrong technique counts as wrong and, if it has one, as
+    missed."""
 
     pairs: int
     right: int

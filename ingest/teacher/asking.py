@@ -76,7 +76,8 @@ class Spent:
 class Teacher:
     """Asks a chat model for trajectories of tasks.
 
-    Every answer is kept in ``folder`` as soon as it is there, under a name made of task, model, sampling and number, so that
+    Every answer is kept in ``folder`` as soon as it is there, under a name made of task, model, sampling and number,
+    so that
     a killed run asks nothing twice. A limit is looked at before each question: those on their way may exceed it.
     """
 

@@ -218,7 +218,8 @@ def _counted(objects: Iterable[dict[str, Any]], held: dict[str, int]) -> Iterato
 def _report(
     ctx: click.Context, as_json: bool, document: dict[str, Any], due: dict[str, int], before: Counts, after: Counts
 ) -> None:
-    """The count check that ends a copy: everything of the source is there, and nothing else where nothing was before."""
+    """The count check that ends a copy: everything of the source is there, and nothing else where nothing was
+    before."""
     there = after.model_dump()
     was_empty = not any(before.model_dump().values())
     short = {

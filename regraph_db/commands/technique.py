@@ -108,7 +108,8 @@ def show(name: str, store: str | None, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def path(ctx: click.Context, target: str, source: str, store: str | None, as_json: bool) -> None:
-    """Show the likeliest way to a technique, by the share of examples that went each way; exit code 1 when there is none.
+    """Show the likeliest way to a technique, by the share of examples that went each way; exit code 1 when there is
+    none.
 
     \b
     Example:
@@ -218,7 +219,8 @@ def review(every: bool, accepted: Sequence[str], store: str | None, as_json: boo
 
 
 def likeliest_path(transitions: Sequence[Transition], start: str, end: str) -> list[Transition] | None:
-    """The path of the greatest product of shares of examples; ``None`` where there is none, empty from a node to itself."""
+    """The path of the greatest product of shares of examples; ``None`` where there is none, empty from a node to
+    itself."""
     leaving: dict[str, list[Transition]] = {}
     for transition in transitions:
         if transition.statistics.examples:

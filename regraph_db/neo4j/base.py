@@ -117,7 +117,8 @@ class Neo4jBase(GraphStore):
             driver.close()
 
     def _write(self, work: Callable[..., T], /, *arguments: Any, **parameters: Any) -> T:
-        """``work(transaction, …)`` in one managed write transaction, run again by the driver on deadlock or leader change."""
+        """``work(transaction, …)`` in one managed write transaction, run again by the driver on deadlock or leader
+        change."""
         try:
             with self._open_driver().session(
                 database=self._settings.neo4j_database, bookmark_manager=self._bookmarks
@@ -210,11 +211,7 @@ def _run(transaction: ManagedTransaction, text: str) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return (
-        (getattr(error, "message", None) or str(error)).splitlines()[0]
-        if str(error)
-        else type(error).__name__
-    )
+    return (getattr(error, "message", None) or str(error)).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _without_credentials(url: str) -> str:
@@ -226,7 +223,5 @@ def _without_credentials(url: str) -> str:
             fix="Set neo4j_user, and REGRAPH_NEO4J_PASSWORD.",
         )
     if not parts.hostname:
-        raise InputError(
-            "the URL names no host.", where=url, fix="Write neo4j://HOST:7687 or bolt://HOST:7687."
-        )
+        raise InputError("the URL names no host.", where=url, fix="Write neo4j://HOST:7687 or bolt://HOST:7687.")
     return url

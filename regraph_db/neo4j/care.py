@@ -48,16 +48,12 @@ class Neo4jCare(Neo4jBase, CaredStore):
         def work(transaction: ManagedTransaction) -> None:
             rows(transaction, "ingest/lock")
             keys = [{"search": r.search, "before": r.before, "after": r.after} for r in records]
-            found = [
-                RolledUp.model_validate(row)
-                for row in rows(transaction, "ingest/rolled_up_of_keys", rows=keys)
-            ]
+            found = [RolledUp.model_validate(row) for row in rows(transaction, "ingest/rolled_up_of_keys", rows=keys)]
             old = {(r.search, r.before, r.after): r for r in found}
             newer = [
                 r
                 for r in records
-                if (r.search, r.before, r.after) not in old
-                or old[r.search, r.before, r.after].count < r.count
+                if (r.search, r.before, r.after) not in old or old[r.search, r.before, r.after].count < r.count
             ]
             replaced = [old[key] for r in newer if (key := (r.search, r.before, r.after)) in old]
             put_returns(transaction, replaced, newer)
@@ -85,8 +81,7 @@ class Neo4jCare(Neo4jBase, CaredStore):
                 properties=search_properties(s, stored.root) | counted,
                 states=[state_properties(s.id, n) for n in stored.states],
                 edges=[
-                    {"source": e.source, "target": e.target, "properties": edge_properties(e)}
-                    for e in stored.edges
+                    {"source": e.source, "target": e.target, "properties": edge_properties(e)} for e in stored.edges
                 ],
                 runners=[
                     runner_properties(r) | {"heartbeat_at": round(r.heartbeat_at.timestamp() * 1_000_000)}
@@ -165,8 +160,7 @@ class Neo4jCare(Neo4jBase, CaredStore):
         def work(transaction: ManagedTransaction) -> None:
             rows(transaction, "search/lock", search=search)
             edges = [
-                {"source": e.source, "target": e.target, "in_flight": flying[e.source, e.target]}
-                for e in stored.edges
+                {"source": e.source, "target": e.target, "in_flight": flying[e.source, e.target]} for e in stored.edges
             ]
             rows(transaction, "search/rewrite_edges", search=search, rows=edges)
             pairs = [(n.id, *best.get(n.id, (None, None))) for n in stored.states]
@@ -205,9 +199,7 @@ def _stored_knowledge(transaction: ManagedTransaction) -> StoredKnowledge:
     rolled_up = [RolledUp.model_validate(row) for row in rows(transaction, "ingest/rolled_up")]
     return StoredKnowledge(
         aliases={row["alias"]: (row["technique"], row["resolved"] or "") for row in aliases},
-        techniques={
-            t["name"]: (t["given"], t["examples"], t["trajectories"]) for t in techniques if t["name"] != ROOT
-        },
+        techniques={t["name"]: (t["given"], t["examples"], t["trajectories"]) for t in techniques if t["name"] != ROOT},
         shares={(row["before"], row["after"], row["task"]): sums(row["sums"]) for row in shares},
         transitions={(row["before"], row["after"]): sums(row["total"]) for row in transitions},
         rolled_up=tuple(rolled_up),

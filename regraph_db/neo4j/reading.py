@@ -1,5 +1,6 @@
-"""The knowledge half's reads. Neo4j reads what is committed row by row, so a read of several nodes takes the write lock that
-every merge holds: it sees a trajectory whole or not at all. Such statements say so with ``REMOVE g.locked``."""
+"""The knowledge half's reads. Neo4j reads what is committed row by row, so a read of several nodes takes the write
+lock that every merge holds: it sees a trajectory whole or not at all. Such statements say so with ``SET g.lock =
+0``."""
 
 from __future__ import annotations
 
@@ -22,18 +23,14 @@ class Neo4jKnowledgeReading(Neo4jBase):
     def techniques(self) -> list[tuple[Technique, int, int]]:
         found = self._write(rows, "ingest/techniques")
         listed = [
-            (technique(row), int(row["examples"]), int(row["trajectories"]))
-            for row in found
-            if row["alias_of"] is None
+            (technique(row), int(row["examples"]), int(row["trajectories"])) for row in found if row["alias_of"] is None
         ]
         return sorted(listed, key=lambda entry: entry[0].name)
 
     def aliases(self, *, review: bool | None = None) -> list[Alias]:
         found = self._read(rows, "ingest/aliases")
         listed = [
-            Alias.model_validate_json(row["record"])
-            for row in found
-            if review is None or row["review"] == review
+            Alias.model_validate_json(row["record"]) for row in found if review is None or row["review"] == review
         ]
         return sorted(listed, key=lambda alias: alias.alias)
 
@@ -46,9 +43,7 @@ class Neo4jKnowledgeReading(Neo4jBase):
         for row in found:
             left = sums(row["total"]).plus(sums(row["share"]), -1)
             if not left.empty:
-                listed.append(
-                    Transition(before=row["before"], after=row["after"], statistics=left.statistics())
-                )
+                listed.append(Transition(before=row["before"], after=row["after"], statistics=left.statistics()))
         return sorted(listed, key=lambda transition: (transition.before, transition.after))
 
     def examples(
@@ -83,13 +78,8 @@ class Neo4jKnowledgeReading(Neo4jBase):
             vectors = self._read(rows, f"search/{which}_vectors", **parameters)
             chosen = [*nearest(like, ((row["id"], row["vector"]) for row in vectors), limit)]
         else:
-            chosen = [
-                (row["id"], None)
-                for row in self._read(rows, f"search/{which}_ids", limit=limit, **parameters)
-            ]
-        texts = {
-            row["id"]: row for row in self._read(rows, "search/examples", ids=[key for key, _ in chosen])
-        }
+            chosen = [(row["id"], None) for row in self._read(rows, f"search/{which}_ids", limit=limit, **parameters)]
+        texts = {row["id"]: row for row in self._read(rows, "search/examples", ids=[key for key, _ in chosen])}
         return [_example(texts[key], similarity) for key, similarity in chosen if key in texts]
 
     def trajectories(self, *, task: str | None = None) -> Iterator[Trajectory]:

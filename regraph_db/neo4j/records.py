@@ -104,6 +104,4 @@ def runner_properties(runner: Runner) -> Row:
 
 def runner_record(row: Row) -> Runner:
     """The record of a row of ``runners``; the heartbeat is kept in microseconds since 1970."""
-    return Runner.model_validate(
-        {**row, "heartbeat_at": datetime.fromtimestamp(row["heartbeat_at"] / 1_000_000, UTC)}
-    )
+    return Runner.model_validate({**row, "heartbeat_at": datetime.fromtimestamp(row["heartbeat_at"] / 1_000_000, UTC)})

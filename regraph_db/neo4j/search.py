@@ -1,4 +1,5 @@
-"""The search half: sums on relationships, changed by increments under the search's lock, exactly once by the rollout's id."""
+"""The search half: sums on relationships, changed by increments under the search's lock, exactly once by the
+rollout's id."""
 
 from __future__ import annotations
 
@@ -57,9 +58,7 @@ class Neo4jSearch(Neo4jBase):
         refuse_nul(root)
         fresh = search.model_copy(update={"status": SearchStatus.OPEN, "best_attempt": None, "summary": {}})
         properties = search_properties(fresh, root.id)
-        found = self._write(
-            rows, "search/open_search", id=search.id, properties=properties, technique=root.technique
-        )
+        found = self._write(rows, "search/open_search", id=search.id, properties=properties, technique=root.technique)
         return search_record(found[0]["search"])
 
     def expand(self, search: str, state: str, states: Sequence[State], edges: Sequence[ExploredEdge]) -> None:
@@ -170,9 +169,7 @@ class Neo4jSearch(Neo4jBase):
         return attempt_record(found[0])
 
     def runners(self, search: str) -> list[Runner]:
-        return sorted(
-            map(runner_record, self._read(rows, "search/runners", search=search)), key=lambda r: r.id
-        )
+        return sorted(map(runner_record, self._read(rows, "search/runners", search=search)), key=lambda r: r.id)
 
     def delete_search(self, search: str) -> None:
         def work(transaction: ManagedTransaction) -> None:
@@ -231,9 +228,7 @@ def _begin(transaction: ManagedTransaction, rollout: Rollout) -> int:
 def _finish(transaction: ManagedTransaction, result: RolloutResult, token: str) -> bool:
     found = _rollout(transaction, result.search, result.rollout)
     if found["status"] is None or found["search"] != result.search:
-        raise no_such(
-            "rollout", result.rollout, f"search {result.search}", fix="Begin it before it is finished."
-        )
+        raise no_such("rollout", result.rollout, f"search {result.search}", fix="Begin it before it is finished.")
     if found["status"] == "finished":
         return bool(found["token"] == token)
     if found["status"] == "begun":
@@ -250,13 +245,8 @@ def _finish(transaction: ManagedTransaction, result: RolloutResult, token: str) 
             states=_states(result.states),
             edges=_edges(result.edges),
             returns=[{"source": u, "target": v, **asdict(more)} for (u, v), more in increments.items()],
-            nodes=[
-                {"state": n, "visits": visits, "value_sum": total} for n, (visits, total) in nodes.items()
-            ],
-            bests=[
-                {"state": n, "attempt": a, "speedup": s}
-                for n, (a, s) in best_by_state(result.attempts).items()
-            ],
+            nodes=[{"state": n, "visits": visits, "value_sum": total} for n, (visits, total) in nodes.items()],
+            bests=[{"state": n, "attempt": a, "speedup": s} for n, (a, s) in best_by_state(result.attempts).items()],
         )[0]
         _all_there("state at an end of its edges", counted["edges"], result.edges, result.search)
         _all_there("edge that returned", counted["returned"], increments, result.search)

@@ -1,9 +1,10 @@
-"""The knowledge half's writes: every one holds the lock of the ``Regraph`` node, so that aliases and trajectories agree."""
+"""The knowledge half's writes: every one holds the lock of the ``Regraph`` node, so that aliases and trajectories
+agree."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from neo4j import ManagedTransaction
 
@@ -51,30 +52,39 @@ class Neo4jKnowledgeWriting(Neo4jBase):
         record = self._write(work)
         return None if record is None else Alias.model_validate_json(record)
 
-    def merge_trajectories(
-        self, trajectories: Sequence[Trajectory], aliases: Sequence[Alias] = ()
-    ) -> MergeReport:
+    def merge_trajectories(self, trajectories: Sequence[Trajectory], aliases: Sequence[Alias] = ()) -> MergeReport:
         """See the contract. Where the connection is lost while the server commits, the driver runs the merge again, and
         the report counts as duplicates what the lost answer had merged."""
         for alias in aliases:
             check_alias(alias)
-        prepared: dict[str, tuple[Trajectory, Outline]] = {}
+        prepared: dict[str, _Prepared] = {}
         for trajectory in trajectories:
             check_trajectory(trajectory)
-            prepared.setdefault(trajectory.id, (trajectory, Outline.of(trajectory)))
+            prepared.setdefault(trajectory.id, _Prepared.of(trajectory))
         if not trajectories and not aliases:
             return MergeReport()
         report = self._write(_merge, prepared, aliases)
         return report.model_copy(update={"duplicates": len(trajectories) - report.merged})
 
 
-def _merge(
-    transaction: ManagedTransaction, prepared: dict[str, tuple[Trajectory, Outline]], aliases: Sequence[Alias]
-) -> MergeReport:
+class _Prepared(NamedTuple):
+    """A trajectory with everything that needs no lock."""
+
+    trajectory: Trajectory
+    outline: Outline
+    vectors: list[bytes]  #: of the code before each step
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> _Prepared:
+        codes = [trajectory.source, *(step.code for step in trajectory.steps[:-1])]
+        return cls(trajectory, Outline.of(trajectory), [vector(code).tobytes() for code in codes])
+
+
+def _merge(transaction: ManagedTransaction, prepared: dict[str, _Prepared], aliases: Sequence[Alias]) -> MergeReport:
     rows(transaction, "ingest/lock")
     known = {row["id"] for row in rows(transaction, "ingest/has_trajectories", ids=list(prepared))}
-    fresh = {identity: pair for identity, pair in prepared.items() if identity not in known}
-    phrases = {step.phrase for _, outline in fresh.values() for step in outline.steps}
+    fresh = {identity: one for identity, one in prepared.items() if identity not in known}
+    phrases = {step.phrase for one in fresh.values() for step in one.outline.steps}
     names = _resolved(transaction, phrases, aliases)
     standing = set(
         rows(transaction, "ingest/known", techniques=[*set(names.values())], transitions=[])[0]["techniques"]
@@ -83,21 +93,21 @@ def _merge(
     if not fresh:
         return MergeReport()
     delta = Delta()
-    for _, outline in fresh.values():
-        delta.add(outline, names.__getitem__)
+    for one in fresh.values():
+        delta.add(one.outline, names.__getitem__)
     pairs = [list(pair) for pair in delta.transitions()]
     known_pairs = rows(transaction, "ingest/known", techniques=[], transitions=pairs)[0]["transitions"]
     add_to_techniques(transaction, delta)
     rows(
         transaction,
         "ingest/merge_trajectories",
-        rows=[_properties(identity, *pair, names) for identity, pair in fresh.items()],
+        rows=[_properties(identity, one, names) for identity, one in fresh.items()],
     )
     add_sums(transaction, delta)
     new_techniques = delta.techniques.keys() - standing
     return MergeReport(
         merged=len(fresh),
-        steps=sum(len(outline.steps) for _, outline in fresh.values()),
+        steps=sum(len(one.outline.steps) for one in fresh.values()),
         new_techniques=tuple(sorted(new_techniques)),
         known_techniques=len(delta.techniques) - len(new_techniques),
         new_transitions=len(pairs) - len(known_pairs),
@@ -105,9 +115,7 @@ def _merge(
     )
 
 
-def _resolved(
-    transaction: ManagedTransaction, phrases: Collection[str], aliases: Sequence[Alias]
-) -> dict[str, str]:
+def _resolved(transaction: ManagedTransaction, phrases: Collection[str], aliases: Sequence[Alias]) -> dict[str, str]:
     """The technique of each phrase, once ``aliases`` are written too."""
     if aliases:
         table = alias_table(transaction)
@@ -115,18 +123,13 @@ def _resolved(
             table.setdefault(alias.alias, alias.technique)
         to_technique = resolver(table)
         return {phrase: to_technique(phrase) for phrase in phrases}
-    named = {
-        row["phrase"]: row["technique"] for row in rows(transaction, "ingest/resolve", phrases=list(phrases))
-    }
+    named = {row["phrase"]: row["technique"] for row in rows(transaction, "ingest/resolve", phrases=list(phrases))}
     return {phrase: named.get(phrase, phrase) for phrase in phrases}
 
 
-def _properties(
-    identity: str, trajectory: Trajectory, outline: Outline, names: dict[str, str]
-) -> dict[str, Any]:
+def _properties(identity: str, prepared: _Prepared, names: dict[str, str]) -> dict[str, Any]:
     """A trajectory and its steps as the properties of their nodes."""
-    t = trajectory
-    codes = [t.source, *(step.code for step in t.steps)]
+    t, outline = prepared.trajectory, prepared.outline
     steps = []
     walk = outline.walk(names.__getitem__)
     for position, (step, facts, (before, after)) in enumerate(zip(t.steps, outline.steps, walk, strict=True)):
@@ -148,7 +151,7 @@ def _properties(
                 "detail": step.detail,
                 "code": step.code,
                 "verdict": verdict,
-                "vector": vector(codes[position]).tobytes(),
+                "vector": prepared.vectors[position],
             }
         )
     head = {"id": identity, "name": t.task or t.function or identity, "length": len(steps)}
@@ -226,13 +229,8 @@ def add_to_techniques(transaction: ManagedTransaction, delta: Delta, *, also: Co
 
 def add_sums(transaction: ManagedTransaction, delta: Delta) -> None:
     """Add a delta's sums to transitions and shares; the techniques at their ends stand already."""
-    transitions = [
-        {"before": b, "after": a, **sums._asdict()} for (b, a), sums in delta.transitions().items()
-    ]
-    shares = [
-        {"before": b, "after": a, "task": task, **sums._asdict()}
-        for (b, a, task), sums in delta.shares.items()
-    ]
+    transitions = [{"before": b, "after": a, **sums._asdict()} for (b, a), sums in delta.transitions().items()]
+    shares = [{"before": b, "after": a, "task": task, **sums._asdict()} for (b, a, task), sums in delta.shares.items()]
     rows(transaction, "ingest/add_to_transitions", rows=transitions)
     rows(transaction, "ingest/add_to_shares", rows=shares)
 

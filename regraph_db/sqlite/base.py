@@ -27,13 +27,12 @@ class SqliteBase(GraphStore):
 
     @classmethod
     def open(cls, url: str, settings: Settings, *, create: bool = False) -> Self:
-        """Open ``sqlite:///FILE`` (relative) or ``sqlite:////FILE`` (absolute); see :func:`regraph_db.store.open_store`."""
+        """Open ``sqlite:///FILE`` (relative) or ``sqlite:////FILE`` (absolute); see
+        :func:`regraph_db.store.open_store`."""
         path = _path(url)
         if not path.exists():
             if not create:
-                raise StoreUnusable(
-                    "there is no graph here.", where=str(path), fix="Make one with `regraph db init`."
-                )
+                raise StoreUnusable("there is no graph here.", where=str(path), fix="Make one with `regraph db init`.")
             _create(path)
         store = cls(url, path, settings.store_timeout)
         try:
@@ -106,7 +105,8 @@ class SqliteBase(GraphStore):
                 return 0
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(
-                "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
+                """CREATE TABLE migrations (
+                number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"""
             )
         (version,) = connection.execute("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
         if version > CURRENT:

@@ -48,8 +48,7 @@ class SqliteCare(SqliteBase, CaredStore):
                 "SELECT name, description, shipped FROM techniques WHERE given = 1 ORDER BY name"
             ).fetchall()
         return [
-            Technique(name=name, description=description, shipped=bool(shipped))
-            for name, description, shipped in rows
+            Technique(name=name, description=description, shipped=bool(shipped)) for name, description, shipped in rows
         ]
 
     def _rolled_up(self) -> list[RolledUp]:
@@ -69,9 +68,7 @@ class SqliteCare(SqliteBase, CaredStore):
 
     def _stored_search(self, search: str) -> StoredSearch:
         with self._reading() as connection:
-            row = connection.execute(
-                f"SELECT root, {SEARCH_COLUMNS} FROM searches WHERE id = ?", (search,)
-            ).fetchone()
+            row = connection.execute(f"SELECT root, {SEARCH_COLUMNS} FROM searches WHERE id = ?", (search,)).fetchone()
             if row is None:
                 raise no_such("search", search)
 
@@ -87,9 +84,7 @@ class SqliteCare(SqliteBase, CaredStore):
                 edges=tuple(map(edge, rows(EDGE_COLUMNS, "edges", "source, target"))),
                 runners=tuple(map(runner_record, rows(RUNNER_COLUMNS, "runners", "id"))),
                 rollouts=tuple(
-                    StoredRollout.model_validate(
-                        {"id": i, "runner": r, "path": json.loads(p), "calls": c, "status": s}
-                    )
+                    StoredRollout.model_validate({"id": i, "runner": r, "path": json.loads(p), "calls": c, "status": s})
                     for i, r, p, c, s in rows("id, runner, path, calls, status", "rollouts", "id")
                 ),
             )
@@ -108,7 +103,8 @@ class SqliteCare(SqliteBase, CaredStore):
                 for table in ("rollouts", "runners", "edges", "states"):
                     connection.execute(f"DELETE FROM {table} WHERE search = ?", (s.id,))
             connection.execute(
-                """INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, json_extract(?, '$.summary'), ?) ON CONFLICT DO UPDATE SET
+                """INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, json_extract(?, '$.summary'), ?)
+                ON CONFLICT DO UPDATE SET
                 root = excluded.root, status = excluded.status, budget = excluded.budget, calls = excluded.calls,
                 reserved = excluded.reserved, best_attempt = excluded.best_attempt, summary = excluded.summary""",
                 (
@@ -183,9 +179,7 @@ class SqliteCare(SqliteBase, CaredStore):
         with self._reading() as connection:
             aliases = {
                 alias: (technique, resolved)
-                for alias, technique, resolved in connection.execute(
-                    "SELECT alias, technique, resolved FROM aliases"
-                )
+                for alias, technique, resolved in connection.execute("SELECT alias, technique, resolved FROM aliases")
             }
             techniques = {
                 name: (bool(given), examples, trajectories)
@@ -195,15 +189,11 @@ class SqliteCare(SqliteBase, CaredStore):
             }
             shares = {
                 (before, after, task): Sums(*sums)
-                for before, after, task, *sums in connection.execute(
-                    f"SELECT before, after, task, {_SUMS} FROM shares"
-                )
+                for before, after, task, *sums in connection.execute(f"SELECT before, after, task, {_SUMS} FROM shares")
             }
             transitions = {
                 (before, after): Sums(*sums)
-                for before, after, *sums in connection.execute(
-                    f"SELECT before, after, {_SUMS} FROM transitions"
-                )
+                for before, after, *sums in connection.execute(f"SELECT before, after, {_SUMS} FROM transitions")
             }
         return StoredKnowledge(aliases, techniques, shares, transitions, tuple(self._rolled_up()))
 

@@ -73,7 +73,8 @@ class Connections:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that holds the write lock from its start; durable when the block ends, nothing when it raises."""
+        """One transaction that holds the write lock from its start; durable when the block ends, nothing when it
+        raises."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 

@@ -24,7 +24,8 @@ _EXAMPLE = """
     SELECT t.id || ':' || s.position, t.task, t.function, s.before, s.technique, x.method, x.think, x.detail,
         coalesce(p.code, t.source), x.code, x.verdict, s.gain
     FROM steps s JOIN trajectories t ON t.number = s.trajectory JOIN texts x ON x.step = s.number
-    LEFT JOIN steps q ON q.trajectory = s.trajectory AND q.position = s.position - 1 LEFT JOIN texts p ON p.step = q.number
+    LEFT JOIN steps q ON q.trajectory = s.trajectory AND q.position = s.position - 1
+    LEFT JOIN texts p ON p.step = q.number
     WHERE t.id = ? AND s.position = ?
 """
 
@@ -35,7 +36,8 @@ class SqliteKnowledgeReading(SqliteBase):
     def techniques(self) -> list[tuple[Technique, int, int]]:
         with self._reading() as connection:
             rows = connection.execute(
-                f"SELECT name, description, shipped, examples, trajectories FROM techniques WHERE {_LISTED} ORDER BY name"
+                f"""SELECT name, description, shipped, examples, trajectories FROM techniques
+                WHERE {_LISTED} ORDER BY name"""
             ).fetchall()
         return [
             (Technique(name=name, description=description, shipped=bool(shipped)), examples, trajectories)
@@ -88,9 +90,7 @@ class SqliteKnowledgeReading(SqliteBase):
         without_task: str | None = None,
         without_function: str | None = None,
     ) -> list[Example]:
-        return self._nearest(
-            "s.example = 1", like, limit, {"task": without_task, "function": without_function}
-        )
+        return self._nearest("s.example = 1", like, limit, {"task": without_task, "function": without_function})
 
     def _nearest(self, which: str, like: str, limit: int, parameters: dict[str, str | None]) -> list[Example]:
         source = f"""FROM steps s JOIN trajectories t ON t.number = s.trajectory WHERE {which}
@@ -147,9 +147,7 @@ class SqliteKnowledgeReading(SqliteBase):
 def _example(connection: sqlite3.Connection, key: str, similarity: float | None) -> Example:
     trajectory, _, position = key.rpartition(":")
     row = connection.execute(_EXAMPLE, (trajectory, int(position))).fetchone()
-    identity, task, function, before, after, method, think, detail, code_before, code_after, verdict, gain = (
-        row
-    )
+    identity, task, function, before, after, method, think, detail, code_before, code_after, verdict, gain = row
     return Example(
         id=identity,
         task=task,
@@ -179,13 +177,13 @@ def stored_trajectory(
 ) -> StoredTrajectory:
     """One trajectory with its steps' places in the graph."""
     rows: list[tuple[Any, ...]] = connection.execute(
-        """SELECT x.think, x.method, x.detail, x.code, x.verdict, s.position, s.phrase, s.before, s.technique, s.example, s.gain
+        """SELECT x.think, x.method, x.detail, x.code, x.verdict, s.position, s.phrase, s.before, s.technique,
+            s.example, s.gain
         FROM steps s JOIN texts x ON x.step = s.number WHERE s.trajectory = ? ORDER BY s.position""",
         (number,),
     ).fetchall()
     steps = tuple(
-        Step(think=row[0], method=row[1], detail=row[2], code=row[3], verdict=_verdict(row[4]))
-        for row in rows
+        Step(think=row[0], method=row[1], detail=row[2], code=row[3], verdict=_verdict(row[4])) for row in rows
     )
     places = tuple(StoredStep(row[5], row[6], row[7], row[8], bool(row[9]), row[10]) for row in rows)
     record = (

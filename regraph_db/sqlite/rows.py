@@ -45,6 +45,4 @@ def edge(row: tuple[Any, ...]) -> ExploredEdge:
 def runner_record(row: tuple[Any, ...]) -> Runner:
     """A row of :data:`RUNNER_COLUMNS`; the heartbeat is kept in seconds since 1970."""
     values = dict(zip(_RUNNER, row, strict=True))
-    return Runner.model_validate(
-        {**values, "heartbeat_at": datetime.fromtimestamp(values["heartbeat_at"], UTC)}
-    )
+    return Runner.model_validate({**values, "heartbeat_at": datetime.fromtimestamp(values["heartbeat_at"], UTC)})

@@ -87,9 +87,7 @@ class SqliteSearch(SqliteBase):
         with self._reading() as connection:
             record = _search(connection, search)
             (root,) = connection.execute("SELECT root FROM searches WHERE id = ?", (search,)).fetchone()
-            states = connection.execute(
-                f"SELECT {STATE_COLUMNS} FROM states WHERE search = ? ORDER BY id", (search,)
-            )
+            states = connection.execute(f"SELECT {STATE_COLUMNS} FROM states WHERE search = ? ORDER BY id", (search,))
             edges = connection.execute(
                 f"SELECT {EDGE_COLUMNS} FROM edges WHERE search = ? ORDER BY source, target",
                 (search,),
@@ -126,9 +124,7 @@ class SqliteSearch(SqliteBase):
     def begin_rollout(self, rollout: Rollout) -> int:
         refuse_nul(rollout)
         with self._writing() as connection:
-            row = connection.execute(
-                "SELECT calls, status FROM rollouts WHERE id = ?", (rollout.id,)
-            ).fetchone()
+            row = connection.execute("SELECT calls, status FROM rollouts WHERE id = ?", (rollout.id,)).fetchone()
             if row is not None:
                 return 0 if row[1] == "reclaimed" else int(row[0])
             search = _search(connection, rollout.search)
@@ -138,9 +134,7 @@ class SqliteSearch(SqliteBase):
                 return 0
             path = sorted(set(rollout.path))
             _fly(connection, rollout.search, path, 1)
-            connection.execute(
-                "UPDATE searches SET reserved = reserved + ? WHERE id = ?", (granted, search.id)
-            )
+            connection.execute("UPDATE searches SET reserved = reserved + ? WHERE id = ?", (granted, search.id))
             connection.execute(
                 "INSERT INTO rollouts VALUES (?, ?, ?, ?, ?, 'begun')",
                 (rollout.id, rollout.search, rollout.runner, json.dumps(path, ensure_ascii=False), granted),
@@ -169,9 +163,7 @@ class SqliteSearch(SqliteBase):
             if status == "reclaimed":
                 return False
             _release(connection, result.rollout, result.search, json.loads(path), granted, "finished")
-            connection.execute(
-                "UPDATE searches SET calls = calls + ? WHERE id = ?", (result.calls, result.search)
-            )
+            connection.execute("UPDATE searches SET calls = calls + ? WHERE id = ?", (result.calls, result.search))
             insert_states(connection, result.search, result.states)
             insert_edges(connection, result.search, result.edges)
             _add_returns(connection, result)
@@ -215,9 +207,7 @@ class SqliteSearch(SqliteBase):
 
     def search(self, search: str) -> Search:
         with self._reading() as connection:
-            row = connection.execute(
-                f"SELECT {SEARCH_COLUMNS} FROM searches WHERE id = ?", (search,)
-            ).fetchone()
+            row = connection.execute(f"SELECT {SEARCH_COLUMNS} FROM searches WHERE id = ?", (search,)).fetchone()
             if row is not None:
                 return search_record(row)
             rows = connection.execute(
@@ -253,9 +243,7 @@ class SqliteSearch(SqliteBase):
 
     def runners(self, search: str) -> list[Runner]:
         with self._reading() as connection:
-            rows = connection.execute(
-                f"SELECT {RUNNER_COLUMNS} FROM runners WHERE search = ? ORDER BY id", (search,)
-            )
+            rows = connection.execute(f"SELECT {RUNNER_COLUMNS} FROM runners WHERE search = ? ORDER BY id", (search,))
             return [runner_record(row) for row in rows]
 
     def delete_search(self, search: str) -> None:
@@ -299,9 +287,7 @@ def _search(connection: sqlite3.Connection, search: str) -> Search:
 
 
 def _beat(connection: sqlite3.Connection, runner: str) -> None:
-    if not connection.execute(
-        "UPDATE runners SET heartbeat_at = ? WHERE id = ?", (time.time(), runner)
-    ).rowcount:
+    if not connection.execute("UPDATE runners SET heartbeat_at = ? WHERE id = ?", (time.time(), runner)).rowcount:
         raise no_such("runner", runner, fix="It has to join the search first.")
 
 

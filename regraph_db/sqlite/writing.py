@@ -48,9 +48,7 @@ class SqliteKnowledgeWriting(SqliteBase):
             follow(connection, old, {name: target for name, target in old.items() if name != alias})
             return Alias.model_validate_json(row[0])
 
-    def merge_trajectories(
-        self, trajectories: Sequence[Trajectory], aliases: Sequence[Alias] = ()
-    ) -> MergeReport:
+    def merge_trajectories(self, trajectories: Sequence[Trajectory], aliases: Sequence[Alias] = ()) -> MergeReport:
         for alias in aliases:
             check_alias(alias)
         prepared = [_prepare(trajectory) for trajectory in trajectories]
@@ -123,7 +121,8 @@ def _insert(
     number = cursor.lastrowid
     for position, (step, facts, (before, after)) in enumerate(zip(t.steps, outline.steps, walk, strict=True)):
         row = connection.execute(
-            "INSERT INTO steps (trajectory, position, phrase, before, technique, example, gain, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            """INSERT INTO steps (trajectory, position, phrase, before, technique, example, gain, vector)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
             (number, position, facts.phrase, before, after, facts.example, facts.gain, vectors[position]),
         ).lastrowid
         verdict = None if step.verdict is None else step.verdict.model_dump_json(exclude_defaults=True)
@@ -175,7 +174,8 @@ def follow(connection: sqlite3.Connection, old: dict[str, str], new: dict[str, s
     connection.executemany("UPDATE steps SET technique = ? WHERE phrase = ?", pairs)
     connection.executemany(
         """UPDATE steps SET before = ? WHERE number IN (SELECT next.number FROM steps this
-        JOIN steps next ON next.trajectory = this.trajectory AND next.position = this.position + 1 WHERE this.phrase = ?)""",
+        JOIN steps next ON next.trajectory = this.trajectory AND next.position = this.position + 1
+        WHERE this.phrase = ?)""",
         pairs,
     )
     changed = {alias for alias in old.keys() | new.keys() if old.get(alias) != new.get(alias)} | set(phrases)
@@ -188,7 +188,8 @@ def follow(connection: sqlite3.Connection, old: dict[str, str], new: dict[str, s
 def _outlines(connection: sqlite3.Connection, phrases: Collection[str]) -> list[Outline]:
     """The outlines of every trajectory with one of these phrases."""
     rows = connection.execute(
-        """SELECT s.trajectory, t.task, s.phrase, s.example, s.gain FROM steps s JOIN trajectories t ON t.number = s.trajectory
+        """SELECT s.trajectory, t.task, s.phrase, s.example, s.gain
+        FROM steps s JOIN trajectories t ON t.number = s.trajectory
         WHERE s.trajectory IN (SELECT trajectory FROM steps WHERE phrase IN (SELECT value FROM json_each(?)))
         ORDER BY s.trajectory, s.position""",
         (json.dumps(list(phrases)),),

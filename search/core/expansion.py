@@ -23,8 +23,8 @@ class Expansion:
 
 
 def state_id(source: str, technique: str, settings: SearchSettings) -> str:
-    """The id of the state reached from state ``source`` by ``technique``: the technique's name, or with it the sorted set
-    of all that were applied."""
+    """The id of the state reached from state ``source`` by ``technique``: the technique's name, or with it the
+    sorted set of all that were applied."""
     if settings.state == "technique":
         return technique
     applied = {*source.split(SEPARATOR)[1:], technique}

@@ -43,8 +43,9 @@ class Knowledge:
 def knowledge(transitions: Iterable[Transition], settings: SearchSettings, level: Level) -> Knowledge:
     """The successors that ``transitions`` allow, ordered by the prior that the settings choose.
 
-    Give the transitions without the searched task's own statistics (``GraphStore.transitions(without_task=…)``), so that a
-    task never meets its own answer. ``level`` says which returns may be used: measured and modelled ones are never mixed.
+    Give the transitions without the searched task's own statistics (``GraphStore.transitions(without_task=…)``), so
+    that a task never meets its own answer. ``level`` says which returns may be used: measured and modelled ones are
+    never mixed.
     """
     found: dict[str, list[Successor]] = {}
     for transition in transitions:

@@ -34,11 +34,12 @@ def edge_returns(
 ) -> tuple[list[float | None], list[float | None]]:
     """The returns of a rollout's edges: of the selected ones walked without a call, then of the generated steps.
 
-    ``known`` holds the rewards of the code that stood at the selected states, ``steps`` those of the generated steps, in
-    order; ``None`` is a step that says nothing (refused, or a failure that is not the candidate's) and returns nothing.
+    ``known`` holds the rewards of the code that stood at the selected states, ``steps`` those of the generated
+    steps, in order; ``None`` is a step that says nothing (refused, or a failure that is not the candidate's) and
+    returns nothing.
 
-    ``suffix``: the best reward from the edge's own step on; a failed step returns −1 to its own edge only. ``rollout``: the
-    best reward of the generated steps, to all.
+    ``suffix``: the best reward from the edge's own step on; a failed step returns −1 to its own edge only.
+    ``rollout``: the best reward of the generated steps, to all.
     """
     if settings.returns == "rollout":
         seen = [value for value in steps if value is not None]

@@ -7,7 +7,7 @@ it yields the :class:`Step` to generate and is sent the :class:`Judged` answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -83,6 +83,7 @@ def walk(
         trace.stood[target] += 1
     trace.stood[tree.root] += 1
     forced: Edge | None = None
+    generate = selection.generate
     place = selection.path[-1][1] if selection.path else tree.root
     if selection.generate:
         forced = tree.edges[selection.path[-1]]
@@ -91,6 +92,10 @@ def walk(
     tried: set[str] = set()
     while trace.calls < calls and done < settings.step_cap:
         edge = forced or choose(tree, place, knowledge, settings, rng, trace, tried)
+        if edge is None and selection.path and not (generate or trace.calls):
+            # nothing is left beyond a closed cycle: its last edge is generated again, so that no rollout is empty
+            generate = True
+            edge = forced = tree.edges[selection.path[-1]]
         if edge is None:
             break
         judged = yield from _step(tree, edge, settings, trace, calls)
@@ -108,7 +113,7 @@ def walk(
         at_node += 1
         if at_node >= settings.attempts_at_node or not (judged.refused or through_failures):
             break
-    return _written(tree, selection, settings, trace)
+    return _written(tree, selection.path[:-1] if generate else selection.path, settings, trace)
 
 
 def _step(
@@ -136,8 +141,8 @@ def choose(
 ) -> Edge | None:
     """The rollout policy's edge out of ``place``; ``None`` at a dead end.
 
-    States and edges that the search does not hold yet are added to the trace. In ``graph`` mode a rollout walks an edge at
-    most once and stands at a state at most twice, which ends every cycle.
+    States and edges that the search does not hold yet are added to the trace. In ``graph`` mode a rollout walks an
+    edge at most once and stands at a state at most twice, which ends every cycle.
     """
     options = []
     for edge in _out_edges(tree, place, knowledge, settings, trace):
@@ -186,8 +191,8 @@ def _out_edges(tree: Tree, place: str, knowledge: Knowledge, settings: SearchSet
     ]
 
 
-def _written(tree: Tree, selection: Selection, settings: SearchSettings, trace: _Trace) -> Walked:
-    passed_by = selection.path[:-1] if selection.generate else selection.path
+def _written(tree: Tree, passed_by: Sequence[Key], settings: SearchSettings, trace: _Trace) -> Walked:
+    """What a rollout writes, after the selected edges that it only passed by."""
     known = [reward(tree.nodes[target].best_speedup, settings) for _, target in passed_by]
     above, below = edge_returns(known, [value for _, value, _ in trace.steps], settings)
     returns = [

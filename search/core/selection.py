@@ -33,8 +33,9 @@ class Selection:
 def select(tree: Tree, knowledge: Knowledge, settings: SearchSettings) -> Selection:
     """Walk down from the root. Expands states in ``tree`` as it meets them.
 
-    It ends at the first edge that never brought verified code (to be generated), at a state met before on this path (the
-    closing edge counts; the rollout goes on there), or at a state with no open edge (its last edge is generated again).
+    It ends at the first edge that never brought verified code (to be generated), at a state met before on this path
+    (the closing edge counts; the rollout goes on there), or at a state with no open edge (its last edge is generated
+    again).
     """
     rule = Bound(tree, settings)
     path: list[Key] = []
@@ -74,6 +75,7 @@ class Bound:
         self.settings = settings
         unit = tree.sigma(settings.sigma_floor) if settings.scale == "sigma" else 1.0
         self.width = settings.exploration * unit * math.sqrt(2.0)
+        self.means = settings.backup == "mean"
         self.values = recursive_values(tree) if settings.backup == "recursive" else None
 
     def best(self, node: Node) -> Edge | None:
@@ -82,20 +84,21 @@ class Bound:
 
     def _best_by_edges(self, node: Node) -> Edge | None:
         limit = self.settings.refusals
-        total = 0
-        open_edges = []
-        for edge in node.edges:
-            if edge.refusals >= limit and masked(edge, self.settings):
-                continue
-            visits = edge.visits + edge.in_flight
-            if not visits:
-                return edge  # infinite, and the edges stand in the order of their priors
-            total += visits
-            open_edges.append((edge, visits))
-        width = self.width * math.sqrt(math.log(1 + total)) if open_edges else 0.0
+        width = self.width * math.sqrt(math.log(1 + node.flow))
+        means, sqrt = self.means, math.sqrt
         best, bound = None, -math.inf
-        for edge, visits in open_edges:
-            value = value_of(edge, self.tree, self.settings, self.values) + width / math.sqrt(visits)
+        for edge in node.edges:
+            if edge.refusals >= limit and not proven(edge):
+                continue
+            visits = edge.visits
+            begun = visits + edge.in_flight
+            if not begun:
+                return edge  # infinite, and the edges stand in the order of their priors
+            if means and visits:
+                value = edge.value_sum / visits  # Q of the mean backup, written out: this line is the core's hot spot
+            else:
+                value = value_of(edge, self.tree, self.settings, self.values)
+            value += width / sqrt(begun)
             if value > bound:
                 best, bound = edge, value
         return best
@@ -130,7 +133,8 @@ def value_of(edge: Edge, tree: Tree, settings: SearchSettings, values: Mapping[K
 
 
 def recursive_values(tree: Tree) -> dict[Key, float]:
-    """Q that also averages over the edges below, weighted by their visits, :data:`SWEEPS` edges deep (cycles end there)."""
+    """Q that also averages over the edges below, weighted by their visits, :data:`SWEEPS` edges deep (cycles end
+    there)."""
     values = {key: edge.value_sum / edge.visits for key, edge in tree.edges.items() if edge.visits}
     for _ in range(SWEEPS):
         former = values

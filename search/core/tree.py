@@ -41,6 +41,7 @@ class Node:
     value_sum: float = 0.0
     best_speedup: float | None = None
     verified: bool = False  #: it holds verified code; the root always does
+    flow: int = 0  #: sum of N + O over its out-edges
     edges: list[Edge] = field(default_factory=list)
 
 
@@ -99,6 +100,7 @@ class Tree:
             )
             self.edges[edge.key] = edge
             self.nodes[edge.source].edges.append(edge)
+            self.nodes[edge.source].flow += edge.visits + edge.in_flight
             touched.add(edge.source)
             self.count += edge.visits
             self.total += edge.value_sum
@@ -129,16 +131,19 @@ class Tree:
     def _fly(self, path: Iterable[Key], change: int) -> None:
         for key in set(path):
             self.edges[key].in_flight += change
+            self.nodes[key[0]].flow += change
             self.node_flights[key[1]] = self.node_flights.get(key[1], 0) + change
 
     def finish(self, result: RolloutResult, speedups: dict[str, float | None]) -> None:
-        """Add a rollout, as :meth:`GraphStore.finish_rollout` does; ``speedups`` of the codes that arrived at states."""
+        """Add a rollout, as :meth:`GraphStore.finish_rollout` does; ``speedups`` of the codes that arrived at
+        states."""
         self.add(result.states, result.edges)
         for one in result.returns:
             edge = self.edges[one.source, one.target]
             edge.refusals += one.refusals
             if one.value is not None:
                 edge.visits += 1
+                self.nodes[edge.source].flow += 1
                 edge.value_sum += one.value
                 edge.value_sq_sum += one.value**2
                 edge.best = one.value if edge.best is None else max(edge.best, one.value)

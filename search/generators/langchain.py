@@ -14,7 +14,8 @@ _TOO_LONG = ("context length", "context_length", "maximum context", "too many to
 
 
 class LangChainGenerator(Generator):
-    """A chat model behind LangChain. It may be called from several threads at once; seeds are passed where it takes them."""
+    """A chat model behind LangChain. It may be called from several threads at once; seeds are passed where it takes
+    them."""
 
     def __init__(self, model: Any, name: str) -> None:
         self.name = name
@@ -22,7 +23,8 @@ class LangChainGenerator(Generator):
 
     @classmethod
     def open(cls, provider: str, name: str, settings: SearchSettings) -> LangChainGenerator:
-        """Through ``init_chat_model``. Raises :class:`EnvironmentFault` when a library or its credentials are missing."""
+        """Through ``init_chat_model``. Raises :class:`EnvironmentFault` when a library or its credentials are
+        missing."""
         try:
             from langchain.chat_models import init_chat_model
         except ImportError:

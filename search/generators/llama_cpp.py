@@ -22,8 +22,8 @@ PROMPT_SHARE = 0.7
 
 
 class LlamaCpp(Generator):
-    """One loaded GGUF. The object of llama.cpp crashes when two threads use it, so one lock guards it; the prefix that two
-    prompts in a row share is not computed again."""
+    """One loaded GGUF. The object of llama.cpp crashes when two threads use it, so one lock guards it; the prefix
+    that two prompts in a row share is not computed again."""
 
     def __init__(self, model: Any, name: str) -> None:
         self.name = name
@@ -124,7 +124,8 @@ def _criteria(stop: Any) -> Any:
 
 
 def _template(model: Any) -> Any:
-    """``text -> (what the model reads, whether the tokenizer adds its begin mark)`` by the chat template of the file."""
+    """``text -> (what the model reads, whether the tokenizer adds its begin mark)`` by the chat template of the
+    file."""
     template = model.metadata.get("tokenizer.chat_template")
     if not template:
         return lambda text: (text + "\n", True)

@@ -1,7 +1,7 @@
 """FSR, the loop of CUDA-LLM (arXiv 2506.09092): N candidates a round, the best one or the errors into the next prompt.
 
-N and D are not published; both are settings. After D rounds it starts afresh, until the budget is spent, and returns the
-best kernel that it ever saw rather than the last round's.
+N and D are not published; both are settings. After D rounds it starts afresh, until the budget is spent, and returns
+the best kernel that it ever saw rather than the last round's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a strategy stands on: the task, the knowledge graph without this task's own answers, the search's codes so far."""
+"""What a strategy stands on: the task, the knowledge graph without this task's own answers, the search's codes so
+far."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Standing:
 
 
 class Ground:
-    """The store as a strategy sees it. Everything that came from the searched task, or from its function, is left out."""
+    """The store as a strategy sees it. Everything that came from the searched task, or from its function, is left
+    out."""
 
     def __init__(
         self, store: GraphStore, search: Search, task: Task, settings: SearchSettings, *, gpu: str = ""

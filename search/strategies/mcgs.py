@@ -56,8 +56,8 @@ class GraphSearch(Strategy):
         *,
         shared: bool = True,
     ) -> Rollout:
-        """One rollout. ``shared``: a step starts from the best code that the search has at its state, not only from what
-        this rollout itself wrote there."""
+        """One rollout. ``shared``: a step starts from the best code that the search has at its state, not only from
+        what this rollout itself wrote there."""
         ground = self.ground
         settings = ground.settings if shared else ground.settings.model_copy(update={"epsilon": 1.0})
         steps = walk(tree, selection, ground.knowledge, settings, rng, granted, through_failures=not shared)

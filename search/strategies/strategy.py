@@ -44,8 +44,8 @@ class Plan:
 
 
 class Strategy(ABC):
-    """One way to spend a budget of generator calls. A strategy keeps nothing between rollouts: all it knows stands in the
-    store, so that any number of runners may share a search and a killed one loses nothing."""
+    """One way to spend a budget of generator calls. A strategy keeps nothing between rollouts: all it knows stands
+    in the store, so that any number of runners may share a search and a killed one loses nothing."""
 
     name: ClassVar[str]
     #: Whether rollouts of one runner may be interleaved.

@@ -135,7 +135,7 @@ class Family:
             includes.add("algorithm")
         if "INT_M" in joined:
             includes.add("climits")
-        if "uint8_t" in joined + self.signature():
+        if re.search(r"\bu?int(8|16|32|64)_t\b", joined + self.signature()):
             includes.add("cstdint")
         if "FLT_M" in joined or "DBL_M" in joined:
             includes.add("cfloat")
@@ -173,7 +173,7 @@ class Family:
     def cuda(self, state: State, kernels: list[list[str]], host: list[str], devices: Sequence[list[str]] = ()) -> str:
         joined = " ".join(" ".join(k) for k in kernels)
         lines = ["#include <cuda_runtime.h>"]
-        if "uint8_t" in joined:
+        if re.search(r"\bu?int(8|16|32|64)_t\b", joined):
             lines.append("#include <cstdint>")
         if "INT_M" in joined:
             lines.append("#include <climits>")

@@ -99,7 +99,7 @@ def lay_out(lines: list[str], style: Style) -> str:
             depth += 1
     text = "\n".join(out) + "\n"
     if style.star_right:
-        text = re.sub(r"\b(float|double|int|unsigned|long long|uint8_t|unsigned char)\* (?=\w)", r"\1 *", text)
+        text = re.sub(r"\b(float|double|int|unsigned|long long|uint8_t|int8_t|uint16_t|unsigned char)\* (?=\w)", r"\1 *", text)
     return text
 
 

@@ -35,10 +35,14 @@ class Nest(Family):
         self.scalars: list[Argument] = []
         self.direct = False
         self.fixed: set[str] = set()  # bounds that are constants above the function
+        self.prelude: list[str] = []  # constants that stand before the loops
+        self.known: list[str] = []  # and their names
+        if rng.random() < 0.14:
+            self.make_prelude()
         self.heads: list[str] = []  # pointers to the current row, between the two loops
         self.wide_index = rng.choice(("", "", "", "static_cast<size_t>({})", "(size_t){}", "static_cast<long>({})")) if rank > 1 else ""
         self.by_row = rank == 2 and rng.random() < 0.2
-        self.small = self.kind == "int" and rng.random() < 0.35 and rng.choice(("uint8_t", "uint8_t", "unsigned char"))
+        self.small = self.kind == "int" and rng.random() < 0.35 and rng.choice(("uint8_t", "uint8_t", "unsigned char", "int8_t", "uint16_t"))
         self.linear = ""
         first_line = []
         if rank > 1 and rng.random() < 0.12 and not self.by_row:
@@ -46,6 +50,12 @@ class Nest(Family):
             self.linear = self.names.prefer(("i", "idx", "at", "pos", "o", "p", "index"))
             first_line = [f"const {'size_t' if 'size_t' in self.wide_index else 'long' if self.wide_index else self.index_type()} {self.linear} = {place};"]
         self.body = [*first_line, *self.make_body()]
+        self.unused: list[str] = []
+        if rng.random() < 0.05:
+            name = self.names.take("size")
+            self.unused.append(name)
+            self.dims[name] = 5
+            self.loops.append(("", name))
         sizes = self.sized(*((b, b) for _, b in self.loops if b in self.dims and not b.isdigit()))
         arrays = [*self.inputs, *self.outputs]
         if rng.random() < 0.15:
@@ -98,6 +108,27 @@ class Nest(Family):
         self.scalars.append(Argument("scalar", self.kind, name))
         return name
 
+    def make_prelude(self) -> None:
+        rng, kind = self.rng, self.kind
+        bound = rng.choice(self.axes)[1]
+        one = {"float": "1.0f", "double": "1.0", "int": "1"}[kind]
+        for _ in range(rng.choice((1, 1, 2))):
+            name = self.names.prefer(("inv", "scale", "norm", "factor", "step", "half", "weight", "bias0", "c0"))
+            leaf = self.scalar() if rng.random() < 0.5 else literal(rng, kind)
+            value = rng.choice((f"{one} / {bound}", f"{leaf} * {literal(rng, kind)}", text(rng, kind, [leaf]), f"{leaf} / {bound}"))
+            if kind == "int":
+                value = rng.choice((f"{bound} / 2", f"{leaf} * {rng.randint(2, 9)}", f"{leaf} + {rng.randint(1, 9)}"))
+            self.prelude.append(f"{'const ' if rng.random() < 0.85 else ''}{kind} {name} = {value};")
+            self.known.append(name)
+
+    def row_of(self, out: str) -> str:
+        """``out`` at the current place by a pointer to its row, or "" where the program writes indexes."""
+        if not self.by_row or self.rng.random() < 0.4:
+            return ""
+        pointer = self.names.prefer(("dst", "out_row", "to", "target_row", out + "_row", "yr"))
+        self.heads.append(f"{self.kind}* {pointer} = {out} + {self.wide_index.format(self.axes[0][0]) or self.axes[0][0]} * {self.axes[1][1]};")
+        return f"{pointer}[{self.axes[1][0]}]"
+
     def local(self) -> str:
         return self.names.take("local")
 
@@ -130,9 +161,9 @@ class Nest(Family):
         """One or two assignments without locals."""
         rng = self.rng
         loads = self.loads(1, 3)
-        scalars = [self.scalar() for _ in range(rng.choice((0, 0, 1, 1, 2)))]
+        scalars = [*self.known] + [self.scalar() for _ in range(rng.choice((0, 0, 1, 1, 2)))]
         where, axes = self.target()
-        self.direct = len(self.axes) == 1 and not self.small
+        self.direct = len(self.axes) == 1 and not self.small and not self.prelude
         roll = rng.random()
         if roll < 0.25:
             out = self.output(axes, inout=True)
@@ -157,7 +188,8 @@ class Nest(Family):
             test = condition(rng, self.kind, rng.choice(loads))
             self.direct = False
             return [f"if ({test}) {{", f"{out}[{where}] = {text(rng, self.kind, loads)};", "} else {", f"{out}[{where}] = {text(rng, self.kind, scalars or loads[:1])};", "}"]  # fmt: skip
-        lines = [f"{out}[{where}] = {text(rng, self.kind, loads + scalars)};"]
+        target = (self.row_of(out) if axes == self.axes else "") or f"{out}[{where}]"
+        lines = [f"{target} = {text(rng, self.kind, loads + scalars)};"]
         if rng.random() < 0.2:
             lines.append(f"{self.output(axes)}[{where}] = {text(rng, self.kind, loads)};")
         return lines
@@ -166,7 +198,7 @@ class Nest(Family):
         """Random statements: locals, branches, ternaries, short loops; one to three outputs."""
         rng = self.rng
         loads = self.loads(1, 4)
-        leaves = loads + [self.scalar() for _ in range(rng.choice((0, 0, 1, 1, 2)))]
+        leaves = loads + self.known + [self.scalar() for _ in range(rng.choice((0, 0, 1, 1, 2)))]
         if rng.random() < 0.2:
             leaves = [self.called(leaves[0]), *leaves[1:]]
         lines, have = statements(rng, self.kind, leaves, self.local, rng.randint(1, 5), self.counter, self.increment)
@@ -181,7 +213,9 @@ class Nest(Family):
             elif rng.random() < 0.15:
                 lines.append(f"{self.output(axes, inout=True)}[{where}] {rng.choice(('+=', '-='))} {value};")
             else:
-                lines.append(f"{self.output(axes)}[{where}] = {value};")
+                out = self.output(axes)
+                target = (self.row_of(out) if axes == self.axes else "") or f"{out}[{where}]"
+                lines.append(f"{target} = {value};")
         if rng.random() < 0.12:
             lines.insert(rng.randint(0, len(lines) - 1) if not any(x in " ".join(lines) for x in ("} else", "@unroll")) else 0, self._comment())
         return lines
@@ -278,7 +312,8 @@ class Nest(Family):
             if self.heads:
                 lines.insert(1, "\n".join(self.heads))
                 lines = "\n".join(lines).split("\n")
-            whole = self.sequential([*lines, *self.body, *["}"] * len(self.axes)])
+            void = [f"(void){name};" for name in self.unused]
+            whole = self.sequential([*void, *self.prelude, *lines, *self.body, *["}"] * len(self.axes)])
             if self.small:  # std::max wants both sides of one type
                 whole = whole.replace("std::max(", "std::max<int>(").replace("std::min(", "std::min<int>(")
             return whole
@@ -289,9 +324,9 @@ class Nest(Family):
         count = " * ".join(bound for _, bound in self.axes)
         if len(self.axes) == 1:
             bound = f"{count} - {self.first}" if self.first else count
-            shape = Shape(bound, lambda _: self.body, self.axes[0][0], self.first)
+            shape = Shape(bound, lambda _: [*self.prelude, *self.body], self.axes[0][0], self.first)
         else:
-            shape = Shape(count, lambda index: [*self.unflatten(index), *self.heads, *self.body])
+            shape = Shape(count, lambda index: [*self.unflatten(index), *self.prelude, *self.heads, *self.body])
         per = state["coarsen"]["factor"] if "coarsen" in state else 1
         return self.cuda(state, [self.kernel(state, self.walk(state, shape))], self.launch(state, count, per=per))
 
@@ -322,9 +357,9 @@ class Nest(Family):
                 guards.append((variable, bound))
         if state["parallel"]["guard"] == "return":
             test = " || ".join(f"{v} >= {b}" for v, b in guards)
-            return [*lines, f"if ({test}) return;", *self.heads, *self.body]
+            return [*lines, f"if ({test}) return;", *self.prelude, *self.heads, *self.body]
         test = " && ".join(f"{v} < {b}" for v, b in reversed(guards))
-        return [*lines, f"if ({test}) {{", *self.heads, *self.body, "}"]
+        return [*lines, f"if ({test}) {{", *self.prelude, *self.heads, *self.body, "}"]
 
     def planar_launch(self, state: State) -> list[str]:
         x, y = state["parallel"]["block2"]
@@ -479,7 +514,7 @@ class Contraction(Nest):
         # one pragma: on the innermost loop
         while lines.count("@unroll") > 1:
             lines.remove("@unroll")
-        extra = [self.scalar()] if rng.random() < 0.25 else []
+        extra = list(self.known) + ([self.scalar()] if rng.random() < 0.25 else [])
         if rng.random() < 0.2:
             extra.append(self.operand(self.axes[-1:]))
         where, axes = self.target()

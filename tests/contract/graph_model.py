@@ -1,4 +1,5 @@
-"""The plainest store there is: two sets in memory, everything derived anew at every question. What the real ones must equal."""
+"""The plainest store there is: two sets in memory, everything derived anew at every question. What the real ones must
+equal."""
 
 from __future__ import annotations
 
@@ -200,7 +201,9 @@ class SearchModel:
             self.edges[one.source, one.target] = edge.model_copy(update=changes)
         for state, value in result.returned_at_nodes:
             node = self.states[state]
-            self.states[state] = node.model_copy(update={"visits": node.visits + 1, "value_sum": node.value_sum + value})
+            self.states[state] = node.model_copy(
+                update={"visits": node.visits + 1, "value_sum": node.value_sum + value}
+            )
         for attempt in result.attempts:
             self.attempts.append(attempt)
             node = self.states[attempt.target or ""]

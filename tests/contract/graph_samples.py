@@ -75,7 +75,9 @@ def started(store: GraphStore, identity: str = "s", *, budget: int = 100, level:
     return opened
 
 
-def attempt(identity: str, rollout: str, *, search: str = "s", target: str = "a", speedup: float | None = 2.0) -> Attempt:
+def attempt(
+    identity: str, rollout: str, *, search: str = "s", target: str = "a", speedup: float | None = 2.0
+) -> Attempt:
     """A passed attempt; with no speedup it is one of a level that measures none."""
     return Attempt(
         id=identity,

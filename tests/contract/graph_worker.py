@@ -1,4 +1,5 @@
-"""What the tests' child processes do: ``graph_worker.py increment N``, ``merge SEED``, ``pairs N`` or ``crash KILLS SEED``.
+"""What the tests' child processes do: ``graph_worker.py increment N``, ``merge SEED``, ``pairs N`` or ``crash KILLS
+SEED``.
 
 The store is named by TEST_STORE and TEST_PASSWORD. ``crash`` forks children that write until they are killed at random
 moments, and prints as JSON what they had been told was done.

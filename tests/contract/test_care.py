@@ -27,7 +27,9 @@ def fill(store: GraphStore) -> None:
     for name in ("done", "begun"):
         store.begin_rollout(Rollout(id=name, search="s", runner="runner of s", path=(("root", "a"),), calls=4))
     returns = (EdgeReturn(source="root", target="a", value=2.5),)
-    store.finish_rollout(RolloutResult(rollout="done", search="s", returns=returns, attempts=(attempt("t", "done"),), calls=2))
+    store.finish_rollout(
+        RolloutResult(rollout="done", search="s", returns=returns, attempts=(attempt("t", "done"),), calls=2)
+    )
     store.roll_up("s")
 
 
@@ -89,18 +91,30 @@ def test_a_wrong_object_is_named(store: GraphStore, objects: list[dict[str, Any]
 
 #: (invariant, SQL that breaks it, Cypher that breaks it)
 BREAKS = [
-    ("transition_counts", "UPDATE transitions SET examples = 9 WHERE before = 'init'", "MATCH ()-[t:TRANSITION]->() SET t.examples = 9"),
+    (
+        "transition_counts",
+        "UPDATE transitions SET examples = 9 WHERE before = 'init'",
+        "MATCH ()-[t:TRANSITION]->() SET t.examples = 9",
+    ),
     ("transition_counts", "DELETE FROM transitions", "MATCH ()-[t:TRANSITION]->() DELETE t"),
     ("share_counts", "UPDATE shares SET gain_micros = 1", "MATCH (c:Share) SET c.gain_micros = 1"),
     ("negative_count", "UPDATE transitions SET examples = -1", "MATCH ()-[t:TRANSITION]->() SET t.examples = -1"),
     ("technique_counts", "UPDATE techniques SET trajectories = 7", "MATCH (t:Technique) SET t.trajectories = 7"),
     ("step_place", "UPDATE steps SET technique = 'lost'", "MATCH (s:Step) SET s.technique = 'lost'"),
-    ("step_place", "UPDATE steps SET before = 'lost' WHERE position = 1", "MATCH (s:Step {position: 1}) SET s.before = 'lost'"),
+    (
+        "step_place",
+        "UPDATE steps SET before = 'lost' WHERE position = 1",
+        "MATCH (s:Step {position: 1}) SET s.before = 'lost'",
+    ),
     ("alias_resolution", "UPDATE aliases SET resolved = 'unrolling'", "MATCH (:Alias)-[n:NAMES]->() DELETE n"),
     ("in_flight", "UPDATE edges SET in_flight = 3", "MATCH ()-[e:EXPLORED]->() SET e.in_flight = 3"),
     ("reserved_calls", "UPDATE searches SET reserved = 1", "MATCH (s:Search) SET s.reserved = 1"),
     ("dead_lease", "UPDATE runners SET heartbeat_at = 0", "MATCH (r:Runner) SET r.heartbeat_at = 0"),
-    ("best_attempt", "UPDATE states SET best_attempt = 'gone' WHERE id = 'a'", "MATCH (n:State {id: 'a'}) SET n.best_attempt = 'gone'"),
+    (
+        "best_attempt",
+        "UPDATE states SET best_attempt = 'gone' WHERE id = 'a'",
+        "MATCH (n:State {id: 'a'}) SET n.best_attempt = 'gone'",
+    ),
 ]
 
 
@@ -128,13 +142,21 @@ def test_a_broken_invariant_is_named_and_mended(store: GraphStore, invariant: st
 @pytest.mark.parametrize(
     ("invariant", "sql", "cypher"),
     [
-        ("alias_loop", "UPDATE aliases SET technique = 'x' WHERE alias = 'tile it'", "MATCH (a:Alias {name: 'tile it'}) SET a.technique = 'x'"),
+        (
+            "alias_loop",
+            "UPDATE aliases SET technique = 'x' WHERE alias = 'tile it'",
+            "MATCH (a:Alias {name: 'tile it'}) SET a.technique = 'x'",
+        ),
         (
             "trajectory_steps",
             "DELETE FROM texts WHERE step IN (SELECT number FROM steps WHERE position = 1)",
             "MATCH (s:Step {position: 1}) DETACH DELETE s",
         ),
-        ("trajectory_id", "UPDATE trajectories SET author = 'someone else'", "MATCH (t:Trajectory) SET t.author = 'someone else'"),
+        (
+            "trajectory_id",
+            "UPDATE trajectories SET author = 'someone else'",
+            "MATCH (t:Trajectory) SET t.author = 'someone else'",
+        ),
     ],
 )
 def test_what_cannot_be_derived_is_named_and_left(store: GraphStore, invariant: str, sql: str, cypher: str) -> None:

@@ -90,7 +90,14 @@ def test_a_failed_step_is_kept_but_is_no_example(store: GraphStore) -> None:
 
 def test_order_and_batches_do_not_change_the_graph(empty) -> None:  # type: ignore[no-untyped-def]
     batch = [
-        trajectory("tiling", "unrolling", "vector loads", task=task, author=str(i), verdicts=[passed(i + 0.1), passed(0.3), None])
+        trajectory(
+            "tiling",
+            "unrolling",
+            "vector loads",
+            task=task,
+            author=str(i),
+            verdicts=[passed(i + 0.1), passed(0.3), None],
+        )
         for i, task in enumerate(["saxpy", "dot", "saxpy", "sum", "dot", "sum", "saxpy"])
     ]
     whole = empty()
@@ -153,7 +160,9 @@ def test_aliases_chain_and_a_decided_one_stays_unless_replaced(store: GraphStore
 
 
 @pytest.mark.parametrize(
-    "batch", [[("a", "b"), ("b", "a")], [("init", "b")], [("a", "init")]], ids=["a loop", "the root's alias", "to the root"]
+    "batch",
+    [[("a", "b"), ("b", "a")], [("init", "b")], [("a", "init")]],
+    ids=["a loop", "the root's alias", "to the root"],
 )
 def test_a_loop_and_the_root_are_refused_whole(store: GraphStore, batch: list[tuple[str, str]]) -> None:
     with pytest.raises(InputError):

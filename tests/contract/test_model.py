@@ -33,11 +33,15 @@ NAMES = [*map(normalise, METHODS), "elsewhere"]
 TASKS = ["", "saxpy", "dot"]
 
 verdicts = st.one_of(
-    st.none(), st.just(FAILED), st.builds(passed, st.sampled_from([0.3, 1.0, 4.0]), gpu=st.sampled_from(["H200", "A100"]))
+    st.none(),
+    st.just(FAILED),
+    st.builds(passed, st.sampled_from([0.3, 1.0, 4.0]), gpu=st.sampled_from(["H200", "A100"])),
 )
 trajectories = st.lists(st.tuples(st.sampled_from(METHODS), verdicts), min_size=1, max_size=4).flatmap(
     lambda steps: st.builds(
-        lambda task, author: trajectory(*(m for m, _ in steps), task=task, author=author, verdicts=[v for _, v in steps]),
+        lambda task, author: trajectory(
+            *(m for m, _ in steps), task=task, author=author, verdicts=[v for _, v in steps]
+        ),
         st.sampled_from(TASKS),
         st.sampled_from(["a", "b"]),
     )

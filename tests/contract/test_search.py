@@ -23,11 +23,15 @@ from regraph_db.store import GraphStore
 PATH = (("root", "a"), ("a", "b"))
 
 
-def rollout(identity: str = "o", *, calls: int = 5, path: tuple[tuple[str, str], ...] = PATH, search: str = "s") -> Rollout:
+def rollout(
+    identity: str = "o", *, calls: int = 5, path: tuple[tuple[str, str], ...] = PATH, search: str = "s"
+) -> Rollout:
     return Rollout(id=identity, search=search, runner=f"runner of {search}", path=path, calls=calls)
 
 
-def result(identity: str = "o", *, values: tuple[float, ...] = (2.5, 1.5), calls: int = 3, attempts: int = 1) -> RolloutResult:
+def result(
+    identity: str = "o", *, values: tuple[float, ...] = (2.5, 1.5), calls: int = 3, attempts: int = 1
+) -> RolloutResult:
     return RolloutResult(
         rollout=identity,
         search="s",
@@ -68,7 +72,9 @@ def test_expanding_again_changes_no_sum(store: GraphStore) -> None:
     store.begin_rollout(rollout())
     store.finish_rollout(result())
     before = store.snapshot("s")
-    store.expand("s", "root", [State(id="a", technique="tiling", visits=9)], [ExploredEdge(source="root", target="a", visits=9)])
+    store.expand(
+        "s", "root", [State(id="a", technique="tiling", visits=9)], [ExploredEdge(source="root", target="a", visits=9)]
+    )
     assert store.snapshot("s") == before
 
 
@@ -106,7 +112,11 @@ def test_a_failing_edge_takes_nothing_of_a_rollout(store: GraphStore) -> None:
     assert flying(store) == {}
     store.begin_rollout(rollout())
     before = store.snapshot("s")
-    bad = result().model_copy(update={"returns": (EdgeReturn(source="root", target="a", value=1.0), EdgeReturn(source="b", target="b", value=1.0))})
+    bad = result().model_copy(
+        update={
+            "returns": (EdgeReturn(source="root", target="a", value=1.0), EdgeReturn(source="b", target="b", value=1.0))
+        }
+    )
     with pytest.raises(NotFound):
         store.finish_rollout(bad)
     assert store.snapshot("s") == before
@@ -126,7 +136,11 @@ def test_refusals_and_node_counters_are_counted_apart_from_visits(store: GraphSt
     )
     edges = {(e.source, e.target): e for e in store.snapshot("s").edges}
     assert (edges["root", "a"].visits, edges["root", "a"].refusals, edges["root", "a"].best) == (0, 1, None)
-    assert {s.id: (s.visits, s.value_sum) for s in store.snapshot("s").states} == {"root": (1, 1.0), "a": (2, 1.5), "b": (0, 0.0)}
+    assert {s.id: (s.visits, s.value_sum) for s in store.snapshot("s").states} == {
+        "root": (1, 1.0),
+        "a": (2, 1.5),
+        "b": (0, 0.0),
+    }
 
 
 def test_states_and_edges_first_reached_by_a_rollout_come_with_it(store: GraphStore) -> None:
@@ -223,7 +237,11 @@ def test_a_finished_search_grants_nothing_until_it_is_extended(store: GraphStore
     store.finish_rollout(result(calls=5))
     store.finish_search("s", best_attempt="o 0", summary={"seconds": {"verify": 1.5}})
     stored = store.search("s")
-    assert (stored.status, stored.best_attempt, stored.summary) == (SearchStatus.FINISHED, "o 0", {"seconds": {"verify": 1.5}})
+    assert (stored.status, stored.best_attempt, stored.summary) == (
+        SearchStatus.FINISHED,
+        "o 0",
+        {"seconds": {"verify": 1.5}},
+    )
     with pytest.raises(InputError):
         store.extend_search("s", 4)
     store.extend_search("s", 9)
@@ -273,7 +291,9 @@ def test_modelled_returns_stand_apart_and_functional_ones_are_none(store: GraphS
     store.begin_rollout(rollout())
     store.finish_rollout(result())
     touched = store.roll_up("s")
-    sums = [(t.statistics.return_count, t.statistics.modelled_count, t.statistics.modelled_sum) for t in store.transitions()]
+    sums = [
+        (t.statistics.return_count, t.statistics.modelled_count, t.statistics.modelled_sum) for t in store.transitions()
+    ]
     if level is Level.MODELLED:
         assert (touched, sums) == (2, [(0, 1, 2.5), (0, 1, 1.5)])
     else:

@@ -14,7 +14,7 @@ from regraph_db.records import ROOT, Alias, Rollout, RolloutResult, State, Step,
 from regraph_db.store import GraphStore
 
 AWKWARD = [
-    "it's \"quoted\" `thrice`",
+    'it\'s "quoted" `thrice`',
     "two\nlines\r\nand\ta tab",
     "🚀 żółć 漢字 \u200b\u202e e\u0301",
     "'; DROP TABLE steps; --",
@@ -59,7 +59,9 @@ def test_any_text_comes_back(store: GraphStore, kind: str) -> None:
 
 def test_a_megabyte_of_code_comes_back(store: GraphStore) -> None:
     code = "float x = 1.0f; // é\n" * 50_000
-    one = Trajectory(task="big", source=code, steps=(Step(method="tiling", code=code + "2"), Step(method="tiling", code=code)))
+    one = Trajectory(
+        task="big", source=code, steps=(Step(method="tiling", code=code + "2"), Step(method="tiling", code=code))
+    )
     store.merge_trajectories([one])
     assert list(store.trajectories()) == [one]
     started(store)
@@ -86,7 +88,9 @@ def test_a_nul_byte_is_refused_by_its_field(store: GraphStore) -> None:
 
 def test_a_name_too_long_for_a_key_is_refused(store: GraphStore) -> None:
     longest = "x" * KEY_LIMIT
-    store.merge_trajectories([trajectory(longest, task="é" * KEY_LIMIT)], [Alias(alias="🚀" * KEY_LIMIT, technique="x", author="y")])
+    store.merge_trajectories(
+        [trajectory(longest, task="é" * KEY_LIMIT)], [Alias(alias="🚀" * KEY_LIMIT, technique="x", author="y")]
+    )
     with pytest.raises(InputError, match=r"steps\[0\]\.method"):
         store.merge_trajectories([trajectory(longest + "x")])
     with pytest.raises(InputError, match=r"alias\.technique"):

@@ -39,7 +39,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
     def writer(*lines: Any, name: str = "t.jsonl") -> Path:
         path = tmp_path / name
-        path.write_text("".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in lines), encoding="utf-8")
+        path.write_text(
+            "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in lines), encoding="utf-8"
+        )
         return path
 
     return writer

@@ -1,4 +1,5 @@
-"""Trajectories into a real store through the command line: checks, summary, exit codes, aliases, resuming after a kill."""
+"""Trajectories into a real store through the command line: checks, summary, exit codes, aliases, resuming after a
+kill."""
 
 from __future__ import annotations
 
@@ -60,7 +61,10 @@ def test_a_file_goes_in_once(write: Write) -> None:
 def test_two_synonyms_in_one_trajectory_are_one_technique(write: Write) -> None:
     path = str(write(line(step("double buffering", "x[0] = 1;"), step("software pipelining", "x[0] = 2;"))))
     assert add_json(path)["techniques"] == {"new": 1, "known": 0}
-    assert [(t["before"], t["after"]) for t in graph()["transitions"]] == [("init", "software pipelining"), ("software pipelining", "software pipelining")]
+    assert [(t["before"], t["after"]) for t in graph()["transitions"]] == [
+        ("init", "software pipelining"),
+        ("software pipelining", "software pipelining"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +82,7 @@ def test_two_synonyms_in_one_trajectory_are_one_technique(write: Write) -> None:
         (line(step("tiling", "x[0] = 1;"), step("unrolling", "x[0] = 1; /* same */")), "the same as before"),
         (line(step("tiling", "x[0] = 1;"), step("unrolling", "x[0] = 2;", "g")), "no function keeps its name"),
         (line(step("tiling", "x[0] = 1;"), function="other"), "the function `other` is gone"),
-        (line(step("tiling", 'x[0] = 1; /* \x00 */')), "NUL"),
+        (line(step("tiling", "x[0] = 1; /* \x00 */")), "NUL"),
         ('{"steps": [{"method": "\\ud800", "code": "x"}]}', "surrogate"),
         (line(*(step("tiling", f"x[0] = {i};") for i in range(101))), "101 of them"),
         ("not json", "not JSON"),
@@ -155,12 +159,18 @@ main()
 
 
 @pytest.mark.parametrize("batches", [0, 1, 3])
-def test_a_run_killed_between_batches_and_resumed_is_as_one_run(write: Write, monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
+def test_a_run_killed_between_batches_and_resumed_is_as_one_run(
+    write: Write, monkeypatch: pytest.MonkeyPatch, batches: int
+) -> None:
     monkeypatch.setenv("REGRAPH_INGEST__BATCH", "4")
-    path = str(write(*(line(step("tiling", f"x[0] = {i};"), step(f"odd name {i % 3}", f"x[1] = {i};")) for i in range(20))))
+    path = str(
+        write(*(line(step("tiling", f"x[0] = {i};"), step(f"odd name {i % 3}", f"x[1] = {i};")) for i in range(20)))
+    )
     add(path, store="whole.db")
     words = ["ingest", "add", path, "--verify", "none", "--store", "sqlite:///graph.db"]
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(batches), *words], check=False, timeout=60, capture_output=True)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(batches), *words], check=False, timeout=60, capture_output=True
+    )
     assert killed.returncode == -signal.SIGKILL
     resumed = add_json(path, "--resume")
     assert (resumed["merged"], resumed["duplicates"]) == (20 - 4 * batches, 4 * batches)
@@ -171,7 +181,17 @@ def test_a_run_killed_at_any_moment_and_resumed_is_as_one_run(write: Write, monk
     monkeypatch.setenv("REGRAPH_INGEST__BATCH", "5")
     path = str(write(*(line(step("tiling", f"x[0] = {i};"), step("unrolling", f"x[1] = {i};")) for i in range(300))))
     add(path, store="whole.db")
-    command = [str(Path(sys.executable).with_name("regraph")), "ingest", "add", path, "--verify", "none", "--store", "sqlite:///graph.db", "--resume"]
+    command = [
+        str(Path(sys.executable).with_name("regraph")),
+        "ingest",
+        "add",
+        path,
+        "--verify",
+        "none",
+        "--store",
+        "sqlite:///graph.db",
+        "--resume",
+    ]
     for patience in (0.9, 1.3, 1.7):
         running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(patience)

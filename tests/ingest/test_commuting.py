@@ -1,4 +1,5 @@
-"""The graph is the same in whatever order, batches and hands trajectories come in, and aliases come and go without loss."""
+"""The graph is the same in whatever order, batches and hands trajectories come in, and aliases come and go without
+loss."""
 
 from __future__ import annotations
 
@@ -23,7 +24,17 @@ from regraph_db.sqlite import SqliteStore
 from regraph_db.store import GraphStore
 
 METHODS = st.sampled_from(
-    ["tiling", "Shared-memory tiling", "unroll by 4", "loop unrolling", "double buffering", "software pipelining", "odd one", "odd ones", "Strassen"]
+    [
+        "tiling",
+        "Shared-memory tiling",
+        "unroll by 4",
+        "loop unrolling",
+        "double buffering",
+        "software pipelining",
+        "odd one",
+        "odd ones",
+        "Strassen",
+    ]
 )
 
 
@@ -40,7 +51,10 @@ def trajectories(draw: st.DrawFn) -> list[Trajectory]:
 
 @contextmanager
 def fresh() -> Iterator[GraphStore]:
-    with tempfile.TemporaryDirectory() as folder, SqliteStore.open(f"sqlite:///{folder}/g.db", load(), create=True) as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SqliteStore.open(f"sqlite:///{folder}/g.db", load(), create=True) as store,
+    ):
         yield store
 
 
@@ -84,7 +98,9 @@ def test_any_number_of_writers_make_the_same_graph(made: list[Trajectory], write
 
 @hypothesis_settings(max_examples=15, deadline=None)
 @given(made=trajectories(), alias=st.sampled_from(["odd one", "strassen", "loop unrolling"]))
-def test_an_alias_changes_the_graph_as_if_it_had_always_stood_and_can_be_taken_back(made: list[Trajectory], alias: str) -> None:
+def test_an_alias_changes_the_graph_as_if_it_had_always_stood_and_can_be_taken_back(
+    made: list[Trajectory], alias: str
+) -> None:
     decision = Alias(alias=alias, technique="shared memory tiling", author="person:test")
     with fresh() as before, fresh() as after:
         before.put_aliases([decision])

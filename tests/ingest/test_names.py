@@ -134,7 +134,9 @@ class _Model:
         ("not offered", "unrolling of k", "new", True),
     ],
 )
-def test_a_model_is_asked_only_in_between_with_at_most_ten(answer: str | None, technique: str, author: str, review: bool) -> None:
+def test_a_model_is_asked_only_in_between_with_at_most_ten(
+    answer: str | None, technique: str, author: str, review: bool
+) -> None:
     settings = IngestSettings(relabel="model", accept=1.0, margin=1.0, doubt=0.1)
     model = _Model(answer)
     many = [f"technique number {i} of unrolling" for i in range(500)]

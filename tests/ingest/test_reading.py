@@ -47,7 +47,9 @@ def test_the_authors_kernels_with_step_lists(tmp_path: Path) -> None:
     steps = [step("tiling", "x[0] = 0;")]
     kernel = {"index": 0, "name": "f", "kernel": "void f(float* x, int n) {}"}
     path = tmp_path / "k.jsonl"
-    path.write_text("\n".join(json.dumps(each) for each in [{**kernel, "steps": steps}, kernel, steps, {**kernel, "index": 2}]))
+    path.write_text(
+        "\n".join(json.dumps(each) for each in [{**kernel, "steps": steps}, kernel, steps, {**kernel, "index": 2}])
+    )
     first, second, third = _read(path)
     assert isinstance(first, Draft) and isinstance(second, Draft)
     assert first.fields == second.fields == {"function": "f", "source": kernel["kernel"], "steps": steps}
@@ -82,7 +84,11 @@ def test_the_edge_that_the_authors_writer_loses_is_bridged(tmp_path: Path) -> No
 
 
 def test_a_chain_whose_beginning_is_lost_is_rejected_with_the_reason(tmp_path: Path) -> None:
-    nodes = [*NODES, {"index": 3, "name": "fusion", "in": [2], "out": []}, {"index": 4, "name": "padding", "in": [3], "out": []}]
+    nodes = [
+        *NODES,
+        {"index": 3, "name": "fusion", "in": [2], "out": []},
+        {"index": 4, "name": "padding", "in": [3], "out": []},
+    ]
     (tmp_path / "g.json").write_text(json.dumps({"node": nodes, "edge": [_edge(3, 4, "C", "D")]}))
     (found,) = _read(tmp_path / "g.json")
     assert isinstance(found, Rejection) and "beginning was lost" in found.reason
@@ -90,7 +96,7 @@ def test_a_chain_whose_beginning_is_lost_is_rejected_with_the_reason(tmp_path: P
 
 def test_an_answer_with_the_usual_damage_is_repaired_and_the_repair_recorded(tmp_path: Path) -> None:
     answer = (
-        "Sure, here is the optimisation:\n```json\n[\n  {\"think\": \"a\", \"method\": \"tiling\", \"detail\": \"b\",\n"
+        'Sure, here is the optimisation:\n```json\n[\n  {"think": "a", "method": "tiling", "detail": "b",\n'
         '   "code": "void f() {\n  int x = 0;\n}"},\n]\n```\nHope this helps.'
     )
     (tmp_path / "answer.md").write_text(answer)

@@ -1,9 +1,15 @@
-"""The teacher over real HTTP: a server that answers as OpenAI's does, and one that answers badly in every recorded way."""
+"""The teacher over real HTTP: a server that answers as OpenAI's does, and one that answers badly in every recorded
+way."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,7 +30,12 @@ from verify import load_task
 
 pytest.importorskip("langchain_openai")
 
-STEP = {"think": "t", "method": "one thread per element", "detail": "d", "code": 'extern "C" void saxpy(float a, const float* x, float* y, int n) { }'}
+STEP = {
+    "think": "t",
+    "method": "one thread per element",
+    "detail": "d",
+    "code": 'extern "C" void saxpy(float a, const float* x, float* y, int n) { }',
+}
 GOOD = "Here you are:\n```json\n" + json.dumps([STEP], indent=1) + "\n```"
 
 
@@ -33,7 +44,9 @@ def completion(text: str, reason: str = "stop") -> bytes:
     message = {"role": "assistant", "content": text}
     usage = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}
     choices = [{"index": 0, "message": message, "finish_reason": reason}]
-    return json.dumps({"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": choices, "usage": usage}).encode()
+    return json.dumps(
+        {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": choices, "usage": usage}
+    ).encode()
 
 
 class Recorded(ThreadingHTTPServer):
@@ -88,7 +101,18 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
 
 
 def teach(*words: str, expect: int = 0) -> Result:
-    arguments = ["ingest", "teach", *words, "--teacher", "langchain:openai/m", "--verify", "none", "--store", "sqlite:///g.db", "--json"]
+    arguments = [
+        "ingest",
+        "teach",
+        *words,
+        "--teacher",
+        "langchain:openai/m",
+        "--verify",
+        "none",
+        "--store",
+        "sqlite:///g.db",
+        "--json",
+    ]
     result = CliRunner().invoke(regraph, arguments)
     assert result.exit_code == expect, (result.output, result.exception)
     return result
@@ -107,7 +131,16 @@ def test_what_the_teacher_answers_is_in_the_graph(server: Recorded) -> None:
     assert (kept.task, kept.author, kept.steps[0].method) == ("saxpy", "m", "one thread per element")
 
 
-@pytest.mark.parametrize("bad", [(429, b'{"error": {"message": "slow down"}}'), (500, b"oops"), (0, b""), (200, b"{garbage"), (200, completion(""))])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (429, b'{"error": {"message": "slow down"}}'),
+        (500, b"oops"),
+        (0, b""),
+        (200, b"{garbage"),
+        (200, completion("")),
+    ],
+)
 def test_trouble_that_passes_is_asked_again(server: Recorded, bad: tuple[int, bytes]) -> None:
     server.answers = [bad, bad, (200, completion(GOOD))]
     document = json.loads(teach("saxpy").stdout)
@@ -124,7 +157,20 @@ def test_trouble_that_stays_is_a_rejection_that_says_so(server: Recorded, monkey
 
 def test_a_refused_key_ends_the_run_with_the_environments_exit_code(server: Recorded) -> None:
     server.answers = [(401, b'{"error": {"message": "bad key"}}')]
-    result = CliRunner().invoke(regraph, ["ingest", "teach", "saxpy", "--teacher", "langchain:openai/m", "--verify", "none", "--store", "sqlite:///g.db"])
+    result = CliRunner().invoke(
+        regraph,
+        [
+            "ingest",
+            "teach",
+            "saxpy",
+            "--teacher",
+            "langchain:openai/m",
+            "--verify",
+            "none",
+            "--store",
+            "sqlite:///g.db",
+        ],
+    )
     assert isinstance(result.exception, EnvironmentFault) and "the key is refused" in str(result.exception)
     assert len(server.asked) == 1
 
@@ -151,7 +197,9 @@ def test_nothing_is_asked_twice(server: Recorded) -> None:
 
 
 def test_a_token_limit_stops_further_questions(server: Recorded) -> None:
-    document = json.loads(teach("saxpy", "--samples", "4", "--workers", "1", "--max-total-tokens", "300", expect=1).stdout)
+    document = json.loads(
+        teach("saxpy", "--samples", "4", "--workers", "1", "--max-total-tokens", "300", expect=1).stdout
+    )
     assert document["teacher"]["questions"] == 2 and document["rejected"] == 2
     assert "the limit of 300 tokens is reached" in Path("teacher.rejected.jsonl").read_text()
 
@@ -166,7 +214,12 @@ def test_a_cost_limit_needs_prices_and_stops_further_questions(server: Recorded)
 def test_the_prompt_holds_what_a_step_must_keep() -> None:
     task = load_task("saxpy")
     prompt = teacher_prompt(task)
-    assert task.signature in prompt and task.reference.strip() in prompt and "${" not in prompt and "device pointers" in prompt
+    assert (
+        task.signature in prompt
+        and task.reference.strip() in prompt
+        and "${" not in prompt
+        and "device pointers" in prompt
+    )
 
 
 class _Flaky:
@@ -218,7 +271,19 @@ def test_a_relabelling_model_over_http(server: Recorded, write: Callable[..., Pa
 
     server.answers = [(200, completion("2"))]
     path = write(line(step("elementwise CUDA kernel of sorts", "x[0] = 1;")))
-    words = ["ingest", "add", str(path), "--verify", "none", "--relabel", "model", "--model", "langchain:openai/m", "--store", "sqlite:///g.db"]
+    words = [
+        "ingest",
+        "add",
+        str(path),
+        "--verify",
+        "none",
+        "--relabel",
+        "model",
+        "--model",
+        "langchain:openai/m",
+        "--store",
+        "sqlite:///g.db",
+    ]
     result = CliRunner().invoke(regraph, words)
     assert result.exit_code == 0, (result.output, result.exception)
     prompt = server.asked[0]["messages"][0]["content"]
@@ -227,3 +292,59 @@ def test_a_relabelling_model_over_http(server: Recorded, write: Callable[..., Pa
     with SqliteStore.open("sqlite:///g.db", load()) as store:
         (alias,) = store.aliases()
     assert alias.author == "model:m" and offered[1].startswith(f"2. {alias.technique}")
+
+
+@pytest.fixture(scope="module")
+def llama_server() -> Iterator[str]:
+    """The base URL of llama.cpp's own OpenAI-compatible server with the demonstration model."""
+    model = Path(__file__).parents[2] / "slm" / "model" / "regraph-demo-q8_0.gguf"
+    if (
+        not model.is_file()
+        or importlib.util.find_spec("uvicorn") is None
+        or importlib.util.find_spec("llama_cpp") is None
+    ):
+        pytest.skip("needs the demonstration model and llama-cpp-python[server]")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--port", str(port), "--n_threads", "1"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(300):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            if running.poll() is not None:
+                pytest.skip("llama_cpp.server does not start here")
+            time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        running.terminate()
+        running.wait(timeout=30)
+
+
+@pytest.mark.model
+def test_llama_cpps_own_server_answers_and_its_answer_is_kept_whatever_it_is(
+    llama_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", llama_server)
+    monkeypatch.setenv("OPENAI_BASE_URL", llama_server)
+    monkeypatch.setenv("OPENAI_API_KEY", "none is needed")
+    monkeypatch.setenv("REGRAPH_INGEST__MAX_TOKENS", "40")
+    monkeypatch.setenv("REGRAPH_INGEST__RETRIES", "0")
+    document = json.loads(teach("saxpy", expect=1).stdout)  # a model of 8 MB writes no trajectory in 40 tokens
+    assert document["teacher"]["questions"] == 1 and document["teacher"]["tokens_in"] > 50
+    assert (document["merged"], document["rejected"]) == (0, 1)
+    aside = json.loads(Path("teacher.rejected.jsonl").read_text())
+    assert "no JSON list of steps" in aside["reason"] and isinstance(aside["content"], str)
+
+
+@pytest.mark.model
+def test_a_local_models_choice_is_held_by_the_grammar() -> None:
+    from ingest.relabel.choice import ModelChooser
+
+    model = Path(__file__).parents[2] / "slm" / "model" / "regraph-demo-q8_0.gguf"
+    if not model.is_file() or importlib.util.find_spec("llama_cpp") is None:
+        pytest.skip("needs the demonstration model and llama-cpp-python")
+    offered = ["shared memory tiling", "register tiling", "bank conflict avoidance"]
+    assert ModelChooser(open_chat(str(model))).choose("deeper k tile with padding", offered) in ["", *offered]

@@ -1,4 +1,5 @@
-"""Steps through the judge: cuts, measurements, the journal, faults of the judge, and the real one at its compile level."""
+"""Steps through the judge: cuts, measurements, the journal, faults of the judge, and the real one at its compile
+level."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from ingest_samples import knowledge, line, step
 
 from ingest.journal import Journal
-from ingest.measured import code_hash, find_measured
+from ingest.measured import code_hash, find_measured, workload
 from ingest.merging import Run
 from ingest.relabel import Relabeller
 from ingest.settings import IngestSettings
@@ -50,7 +51,11 @@ def ingest(store: GraphStore, path: Path, judge: Any, level: Level = Level.FUNCT
 
 
 def test_a_trajectory_is_cut_behind_its_first_failing_step(store: GraphStore, write: Write) -> None:
-    path = write(line(step("tiling", "x[0] = 1;"), step("unrolling", "x[0] = 2; /* wrong_result */"), step("padding", "x[0] = 3;")))
+    path = write(
+        line(
+            step("tiling", "x[0] = 1;"), step("unrolling", "x[0] = 2; /* wrong_result */"), step("padding", "x[0] = 3;")
+        )
+    )
     summary = ingest(store, path, ScriptedJudge()).summary
     (kept,) = store.trajectories()
     assert [s.method for s in kept.steps] == ["tiling", "unrolling"]
@@ -61,7 +66,11 @@ def test_a_trajectory_is_cut_behind_its_first_failing_step(store: GraphStore, wr
 
 
 def test_what_a_level_cannot_run_is_compiled_and_says_so(store: GraphStore, write: Write) -> None:
-    ingest(store, write(line(step("tensor cores", "x[0] = 1; /* unsupported */"), step("padding", "x[0] = 2;"))), ScriptedJudge())
+    ingest(
+        store,
+        write(line(step("tensor cores", "x[0] = 1; /* unsupported */"), step("padding", "x[0] = 2;"))),
+        ScriptedJudge(),
+    )
     (kept,) = store.trajectories()
     first = kept.steps[0].verdict
     assert len(kept.steps) == 2 and first is not None and first.passed and first.level is Level.COMPILE
@@ -92,12 +101,27 @@ def test_without_a_task_the_summary_says_that_only_compiling_was_possible(store:
     assert ingest(store, write(line(step("tiling", "x[0] = 1;"))), ScriptedJudge()).summary.compiled_only == 1
 
 
-def _measured(path: Path, task_hash: str, *codes: str) -> None:
+def _measured(path: Path, workload_hash: str, *codes: str) -> None:
     steps = [
-        {"code": code_hash(code), "method": "m", "verdict": "passed", "level": "gpu", "seconds": 0.5 / (i + 1), "reference_seconds": 1.0}
+        {
+            "code": code_hash(code),
+            "method": "m",
+            "verdict": "passed",
+            "level": "gpu",
+            "seconds": 0.5 / (i + 1),
+            "reference_seconds": 1.0,
+        }
         for i, code in enumerate(codes)
     ]
-    document = {"task": "t", "task_hash": task_hash, "gpu": "NVIDIA H200", "driver": "580", "nvcc": "13.0", "date": "2026-01-01T00:00:00Z", "steps": steps}
+    document = {
+        "task": "t",
+        "workload": workload_hash,
+        "gpu": "NVIDIA H200",
+        "driver": "580",
+        "nvcc": "13.0",
+        "date": "2026-01-01T00:00:00Z",
+        "steps": steps,
+    }
     path.write_text(json.dumps(document))
 
 
@@ -108,10 +132,12 @@ def saxpy() -> Any:
     return load_task("saxpy")
 
 
-def test_measured_verdicts_are_attached_and_their_gain_reaches_the_graph(store: GraphStore, write: Write, saxpy: Any) -> None:
+def test_measured_verdicts_are_attached_and_their_gain_reaches_the_graph(
+    store: GraphStore, write: Write, saxpy: Any
+) -> None:
     steps = [step("tiling", "x[0] = 1;", "saxpy"), step("unrolling", "x[0] = 2;", "saxpy")]
     path = write(line(*steps, task="saxpy"))
-    _measured(path.parent / "t.measured.json", saxpy.hash, *(s["code"] for s in steps))
+    _measured(path.parent / "t.measured.json", workload(saxpy), *(s["code"] for s in steps))
     judge = ScriptedJudge()
     summary = ingest(store, path, judge).summary
     assert (summary.measured, judge.asked) == (2, [])
@@ -120,13 +146,22 @@ def test_measured_verdicts_are_attached_and_their_gain_reaches_the_graph(store: 
 
 
 @pytest.mark.parametrize("change", ["code", "task"])
-def test_a_measurement_of_other_code_or_of_another_task_is_not_believed(store: GraphStore, write: Write, saxpy: Any, change: str) -> None:
+def test_a_measurement_of_other_code_or_of_another_task_is_not_believed(
+    store: GraphStore, write: Write, saxpy: Any, change: str
+) -> None:
     written = step("tiling", "x[0] = 1;", "saxpy")
     path = write(line(written, task="saxpy"))
     code = written["code"] + " " if change == "code" else written["code"]
-    _measured(path.parent / "t.measured.json", "another" if change == "task" else saxpy.hash, code)
+    _measured(path.parent / "t.measured.json", "another" if change == "task" else workload(saxpy), code)
     judge = ScriptedJudge()
     assert ingest(store, path, judge).summary.measured == 0 and len(judge.asked) == 1
+
+
+def test_hashes_are_those_that_the_measuring_command_writes(saxpy: Any) -> None:
+    from cudaeval import shipped
+
+    assert workload(saxpy) == shipped.workload(saxpy)
+    assert code_hash("é") == shipped.code_hash("é")
 
 
 def test_a_damaged_measurement_file_is_named(tmp_path: Path) -> None:
@@ -135,8 +170,12 @@ def test_a_damaged_measurement_file_is_named(tmp_path: Path) -> None:
         find_measured(str(tmp_path / "t.jsonl"))
 
 
-def test_the_journal_of_a_killed_run_spares_judging_again(store: GraphStore, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(line(step("tiling", "x[0] = 1;")), line(step("tiling", "x[0] = 2; /* timeout */"), step("padding", "x[0] = 9;")))
+def test_the_journal_of_a_killed_run_spares_judging_again(
+    store: GraphStore, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(
+        line(step("tiling", "x[0] = 1;")), line(step("tiling", "x[0] = 2; /* timeout */"), step("padding", "x[0] = 9;"))
+    )
     judge = ScriptedJudge()
     monkeypatch.setattr(type(store), "merge_trajectories", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
@@ -172,8 +211,12 @@ def test_the_real_judge_compiles_and_refuses(write: Write) -> None:
     except Exception as error:
         pytest.skip(f"no compiler here: {error}")
     good = 'extern "C" void f(float* x, int n) { x[0] = n; }\n'
-    path = write(line({"method": "tiling", "code": good}, {"method": "unrolling", "code": good.replace("= n", "= undeclared")}))
-    result = CliRunner().invoke(regraph, ["ingest", "add", str(path), "--verify", "compile", "--store", "sqlite:///g.db", "--json"])
+    path = write(
+        line({"method": "tiling", "code": good}, {"method": "unrolling", "code": good.replace("= n", "= undeclared")})
+    )
+    result = CliRunner().invoke(
+        regraph, ["ingest", "add", str(path), "--verify", "compile", "--store", "sqlite:///g.db", "--json"]
+    )
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["verdicts"] == {"compile_error": 1, "passed": 1}
 
@@ -194,7 +237,9 @@ def test_neo4j_and_sqlite_hold_the_same_graph(neo4j_server: Any, store: GraphSto
         assert knowledge(other) == knowledge(store)
 
 
-def test_a_store_that_goes_away_half_way_keeps_whole_batches(store: GraphStore, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_goes_away_half_way_keeps_whole_batches(
+    store: GraphStore, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write(*(line(step("tiling", f"x[0] = {i};")) for i in range(10)))
     merge = type(store).merge_trajectories
     left = [2]

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.neo4j
 
 FOLDER = Path(cypher.__file__).parent
 SERVICE = sorted(
-    str(path.relative_to(FOLDER).with_suffix("")) for name in ("schema", "ingest", "search") for path in (FOLDER / name).glob("*.cypher")
+    str(path.relative_to(FOLDER).with_suffix(""))
+    for name in ("schema", "ingest", "search")
+    for path in (FOLDER / name).glob("*.cypher")
 )
 
 #: Statements whose answer is every node of a label, or every relationship of a type; nothing smaller would serve.
@@ -27,7 +29,12 @@ WHOLE = {
     "schema/count_nodes": {"NodeCountFromCountStore"},
     "ingest/techniques": {"NodeByLabelScan"},
     "ingest/aliases": {"NodeByLabelScan"},
-    "ingest/counts": {"NodeByLabelScan", "DirectedRelationshipTypeScan", "RelationshipCountFromCountStore", "NodeCountFromCountStore"},
+    "ingest/counts": {
+        "NodeByLabelScan",
+        "DirectedRelationshipTypeScan",
+        "RelationshipCountFromCountStore",
+        "NodeCountFromCountStore",
+    },
     "ingest/rolled_up": {"NodeByLabelScan"},
     "ingest/shares": {"NodeByLabelScan"},
     "ingest/clear_derived": {"NodeByLabelScan"},

@@ -63,7 +63,9 @@ def new(function: str, *words: str, file: str = "mine.cpp") -> Result:
 
 
 def shapes(name: str) -> dict[str, str]:
-    return {p.name: f"{p.kind} {p.shape[0]}" if p.is_array else p.kind for p in load_task(Path("tasks") / name).parameters}
+    return {
+        p.name: f"{p.kind} {p.shape[0]}" if p.is_array else p.kind for p in load_task(Path("tasks") / name).parameters
+    }
 
 
 def test_a_vector_function_becomes_a_sound_task() -> None:
@@ -131,7 +133,10 @@ def test_what_cannot_be_a_task_is_named_with_the_way_out(text: str, words: str) 
     assert result.exception.fix and not Path("tasks").exists()
 
 
-@pytest.mark.parametrize(("option", "value", "words"), [("--shape", "x", "NAME=VALUE"), ("--shape", "q=n", "no parameter"), ("--kind", "q=input", "no parameter")])
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [("--shape", "x", "NAME=VALUE"), ("--shape", "q=n", "no parameter"), ("--kind", "q=input", "no parameter")],
+)
 def test_options_that_name_nothing_are_refused(option: str, value: str, words: str) -> None:
     result = new("axpy", option, value)
     assert isinstance(result.exception, InputError) and words in str(result.exception)

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+#: Variables of anchor.cpp.
+_OURS = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "regraph_registers"))
 _SYMTAB = 2
 _OBJECT, _FUNCTION, _TLS, _UNIQUE = 1, 2, 6, 10
 
@@ -73,7 +75,7 @@ def read_layout(library: Path, function: str, constants: Iterable[str]) -> Layou
     if not places:
         return None
     constant_names = frozenset(constants)
-    objects = [s for s in defined if s.kind in (_OBJECT, _UNIQUE) and not s.name.startswith(("_ZT", "_ZGV", "__", "regraph_"))]
+    objects = [s for s in defined if s.kind in (_OBJECT, _UNIQUE) and s.name not in _OURS]
     shared = [s for s in defined if s.kind == _TLS and "regraph_red_zone" not in s.name and s.name != "_ZL13shared_anchor"]
     return Layout(
         function=places[0],

@@ -10,7 +10,7 @@ __global__ void affine_kernel(const float* x, float* out, int n) {
     if (i < n) out[i] = 3.0f * x[i] + 1.0f;
 }
 
-static int patched = 0;
+static volatile int patched = 0;
 RUN_AT(constru) static void patch() { patched = 1; }
 
 extern "C" void affine(const float* x, float* out, int n) { affine_kernel<<<(n + 255) / 256, 256>>>(x, out, n); }

@@ -22,6 +22,10 @@ static int find_image(dl_phdr_info* library, size_t, void* base) {
     if (segment.p_type == PT_LOAD) {
       low = std::min(low, library->dlpi_addr + segment.p_vaddr);
       high = std::max(high, library->dlpi_addr + segment.p_vaddr + segment.p_memsz);
+      if (segment.p_flags & PF_W) {
+        candidate.writable = reinterpret_cast<char*>(library->dlpi_addr + segment.p_vaddr);
+        candidate.writable_end = candidate.writable + segment.p_memsz;
+      }
     } else if (segment.p_type == PT_TLS) {
       candidate.shared_bytes = segment.p_memsz;
     }
@@ -56,14 +60,17 @@ bool load_candidate(const char* path) {
   return true;
 }
 
-static const Symbol* holding(const std::vector<Symbol>& symbols, uint64_t offset) {
+// The symbol that holds the offset, or else (`near`) the last one before it.
+static const Symbol* holding(const std::vector<Symbol>& symbols, uint64_t offset, bool near = false) {
   auto after = std::upper_bound(symbols.begin(), symbols.end(), offset, [](uint64_t value, const Symbol& symbol) { return value < symbol.offset; });
   if (after == symbols.begin()) return nullptr;
   const Symbol& symbol = *std::prev(after);
-  return offset < symbol.offset + symbol.size ? &symbol : nullptr;
+  return near || offset < symbol.offset + symbol.size ? &symbol : nullptr;
 }
 
 const Symbol* variable_at(uint64_t offset) { return holding(candidate.variables, offset); }
+const Symbol* variable_before(uint64_t offset) { return holding(candidate.variables, offset, true); }
+const Symbol* shared_variable_before(uint64_t offset) { return holding(candidate.shared_variables, offset, true); }
 const Symbol* shared_variable_at(uint64_t offset) { return holding(candidate.shared_variables, offset); }
 
 }  // namespace regraph

@@ -4,4 +4,7 @@
 
 namespace regraph {
 const Symbol* shared_variable_at(uint64_t offset);
+// The last one that begins at or before it.
+const Symbol* variable_before(uint64_t offset);
+const Symbol* shared_variable_before(uint64_t offset);
 }

@@ -114,19 +114,20 @@ void counts_collective(Fiber* warp, uint32_t lanes, Collective) {
   }
 }
 
-static Group group_of(Space space, bool write, bool atomic) {
+static Group group_of(Space space, Manner manner) {
+  bool atomic = manner == Manner::Update, write = writes(manner);
   if (space == Space::Constant) return Group::Constant;
   if (space == Space::Global) return atomic ? Group::GlobalAtomic : write ? Group::GlobalWrite : Group::GlobalRead;
   return atomic ? Group::SharedAtomic : write ? Group::SharedWrite : Group::SharedRead;
 }
 
-void counts_access(Space space, uint64_t offset, unsigned bytes, bool write, bool atomic, const void* site) {
+void counts_access(Space space, uint64_t offset, unsigned bytes, Manner manner, const void* site) {
   auto& log = logs[current->linear];
   if (log.size() >= kLogged) {
     dropped[current->linear]++;
     return;
   }
-  log.emplace_back(number_of(site_numbers, site_offsets, site), group_of(space, write, atomic), bytes, offset);
+  log.emplace_back(number_of(site_numbers, site_offsets, site), group_of(space, manner), bytes, offset);
 }
 
 // Allocations are told apart by the page they begin in.

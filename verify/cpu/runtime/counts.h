@@ -18,6 +18,6 @@ bool counts_enough();
 void counts_end();
 void counts_barrier();
 void counts_collective(Fiber* warp, uint32_t lanes, Collective operation);
-void counts_access(Space space, uint64_t offset, unsigned bytes, bool write, bool atomic, const void* site);
+void counts_access(Space space, uint64_t offset, unsigned bytes, Manner manner, const void* site);
 void counts_memset(size_t bytes);
 }  // namespace regraph

@@ -17,7 +17,7 @@ struct Access {
   uint32_t epoch = 0, clock = 0;  // the thread's own clock of warp operations
   uint32_t site = 0;
   uint16_t thread = 0;
-  bool atomic = false;
+  Manner manner = Manner::Read;
 };
 
 struct Cell {
@@ -175,9 +175,17 @@ static void remember_reader(Cell& cell, const Access& now) {
   }
 }
 
+// Updates never race with each other, nor do volatile accesses of different warps: they are how threads signal. Within a
+// warp, volatile was once thought to be enough, and is not.
+static bool agree(const Access& earlier, const Access& now) {
+  if (earlier.manner == Manner::Update && now.manner == Manner::Update) return true;
+  bool one_warp = earlier.epoch >= running.block_epoch && earlier.thread / 32 == now.thread / 32;
+  return !plain(earlier.manner) && !plain(now.manner) && !one_warp;
+}
+
 static void check_cell(Cell& cell, const Access& now, bool write, Conflict conflict_template) {
   auto against = [&](const Access& earlier, bool earlier_writes) {
-    if (!earlier.epoch || (now.atomic && earlier.atomic)) return;
+    if (!earlier.epoch || agree(earlier, now)) return;
     Relation how = relation(earlier, conflict_template.shared);
     if (how == Relation::Ordered) return;
     Conflict conflict{earlier,
@@ -188,11 +196,11 @@ static void check_cell(Cell& cell, const Access& now, bool write, Conflict confl
                       conflict_template.address,
                       conflict_template.bytes,
                       conflict_template.site};
-    if (now.atomic) conflict.bytes = sizeof pending.before + 1;  // an atomic update changes the value
+    if (now.manner == Manner::Update) conflict.bytes = sizeof pending.before + 1;  // an atomic update changes the value
     found(conflict, how);
   };
   bool shared = conflict_template.shared;
-  if (shared && (!write || now.atomic) && cell.writer.epoch < running.block_epoch) {
+  if (shared && (!write || now.manner == Manner::Update) && cell.writer.epoch < running.block_epoch) {
     fault("runtime_error",
           "reads uninitialised shared memory (" + place_name(shared, conflict_template.offset, conflict_template.address) + ") at @0, " +
               thread_name(*current) + ", " + block_name(),
@@ -216,10 +224,11 @@ static std::vector<Cell>& split(Cell& cell) {
   return split_cells[cell.split - 1];
 }
 
-void race_check(bool shared, size_t offset, void* address, unsigned bytes, bool write, bool atomic, const void* site) {
+void race_check(bool shared, size_t offset, void* address, unsigned bytes, Manner manner, const void* site) {
   settle_pending_write();
   auto site_offset = static_cast<uint32_t>(static_cast<const char*>(site) - candidate.base);
-  Access now{running.epoch, clocks[current->linear][current->lane], site_offset, static_cast<uint16_t>(current->linear), atomic};
+  Access now{running.epoch, clocks[current->linear][current->lane], site_offset, static_cast<uint16_t>(current->linear), manner};
+  bool write = writes(manner);
   Conflict conflict{now, false, write, shared, offset, static_cast<char*>(address), bytes, site};
   Cell* cells = shared ? shared_cells : global_cells;
   for (size_t byte = offset; byte < offset + bytes;) {

@@ -82,7 +82,8 @@ struct Symbol {
 };
 struct Candidate {
   char* base = nullptr;
-  char *image = nullptr, *image_end = nullptr;  // its writable and constant segments
+  char *image = nullptr, *image_end = nullptr;        // all its segments
+  char *writable = nullptr, *writable_end = nullptr;  // the one with its variables
   char* shared = nullptr;                       // static shared memory
   size_t shared_bytes = 0;
   std::vector<Symbol> variables;         // by address offset
@@ -135,7 +136,10 @@ extern Usage usage;
 extern int call_number;
 
 // -- access.cpp and races.cpp: called by the instrumentation
-void race_check(bool shared, size_t offset, void* address, unsigned bytes, bool write, bool atomic, const void* site);
+enum class Manner : uint8_t { Read, Write, VolatileRead, VolatileWrite, Update };  // an update is atomic
+inline bool writes(Manner manner) { return manner != Manner::Read && manner != Manner::VolatileRead; }
+inline bool plain(Manner manner) { return manner == Manner::Read || manner == Manner::Write; }
+void race_check(bool shared, size_t offset, void* address, unsigned bytes, Manner manner, const void* site);
 void settle_pending_write();
 void forget_races_of_block();
 void open_shadow();

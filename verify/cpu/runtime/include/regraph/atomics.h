@@ -1,4 +1,5 @@
-// Atomic operations. One simulated thread runs at a time, so they are plain updates that the checks are told about.
+// Atomic operations. One simulated thread runs at a time, so they are plain updates that the checks are told about; the
+// bytes are copied, because a copy constructor of a half would be seen as an access of its own.
 #pragma once
 #include <regraph/interface.h>
 
@@ -6,9 +7,10 @@
   template <class T, class U>                                                                       \
   REGRAPH_RAW T name(T* place, U given) {                                                           \
     ::regraph::before_atomic(place, sizeof(T), __builtin_return_address(0));                        \
-    T old = *place;                                                                                 \
-    T value_name = static_cast<T>(given);                                                           \
-    *place = (result);                                                                              \
+    T old, value_name = static_cast<T>(given), after;                                               \
+    __builtin_memcpy(&old, place, sizeof old);                                                      \
+    after = (result);                                                                               \
+    __builtin_memcpy(place, &after, sizeof after);                                                  \
     return old;                                                                                     \
   }
 #define REGRAPH_ATOMIC(name, result)               \
@@ -32,9 +34,9 @@ REGRAPH_ATOMIC(atomicDec, old == T(0) || old > value ? value : static_cast<T>(ol
   template <class T, class U, class V>                                                \
   REGRAPH_RAW T name(T* place, U expected, V value) {                                 \
     ::regraph::before_atomic(place, sizeof(T), __builtin_return_address(0));          \
-    T old = *place;                                                                   \
-    T wanted = static_cast<T>(expected);                                              \
-    if (memcmp(&old, &wanted, sizeof(T)) == 0) *place = static_cast<T>(value);        \
+    T old, wanted = static_cast<T>(expected), after = static_cast<T>(value);          \
+    __builtin_memcpy(&old, place, sizeof old);                                        \
+    if (memcmp(&old, &wanted, sizeof(T)) == 0) __builtin_memcpy(place, &after, sizeof after); \
     return old;                                                                       \
   }
 REGRAPH_CAS(atomicCAS)

@@ -2,12 +2,12 @@
 #pragma once
 #include <regraph/interface.h>
 
-// Read-only for the candidate, so that the compiler keeps them in registers and does not instrument them. The runtime sets
+// Read-only for the candidate (uint3 all: a dim3 has a constructor, so no compiler takes it for constant), so that the compiler keeps them in registers and does not instrument them. The runtime sets
 // them whenever another simulated thread goes on; they live in the candidate's own library (anchor.cpp).
 extern __attribute__((visibility("hidden"))) const uint3 threadIdx;
 extern __attribute__((visibility("hidden"))) const uint3 blockIdx;
-extern __attribute__((visibility("hidden"))) const dim3 blockDim;
-extern __attribute__((visibility("hidden"))) const dim3 gridDim;
+extern __attribute__((visibility("hidden"))) const uint3 blockDim;
+extern __attribute__((visibility("hidden"))) const uint3 gridDim;
 constexpr int warpSize = 32;
 
 namespace regraph {

@@ -31,6 +31,8 @@
 
 // Functions of ours that must not be seen by the instrumentation.
 #define REGRAPH_RAW __attribute__((no_sanitize("thread"), no_sanitize_coverage, noinline))
+// Functions that vanish into their callers, so that a fault in them has the caller's line.
+#define REGRAPH_INLINE inline __attribute__((always_inline))
 // Space between two shared variables, so that running past one is not reading the next. The translator places these.
 #define REGRAPH_JOIN_(a, b) a##b
 #define REGRAPH_JOIN(a, b) REGRAPH_JOIN_(a, b)

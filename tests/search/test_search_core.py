@@ -24,7 +24,7 @@ from regraph_db.records import (
 )
 from search.core import FAILED, Judged, Knowledge, Selection, Step, Tree, Walked, knowledge, reward, select, walk
 from search.core.returns import edge_returns
-from search.core.selection import recursive_values
+from search.core.selection import masked, recursive_values
 from search.settings import PAPER, SearchSettings
 
 GOLDEN = sorted((Path(__file__).parent / "trees").glob("*.json"))
@@ -119,13 +119,9 @@ def test_recursive_values_average_over_the_edges_below() -> None:
 
 def test_priors_prefer_gain_then_examples_and_never_mix_modelled_returns() -> None:
     found = [
-        Transition(
-            before=ROOT, after="fast", statistics=TransitionStatistics(examples=1, gain_count=4, gain_sum=8.0)
-        ),
+        Transition(before=ROOT, after="fast", statistics=TransitionStatistics(examples=1, gain_count=4, gain_sum=8.0)),
         Transition(before=ROOT, after="common", statistics=TransitionStatistics(examples=50)),
-        Transition(
-            before=ROOT, after="praised", statistics=TransitionStatistics(modelled_count=9, modelled_sum=9e9)
-        ),
+        Transition(before=ROOT, after="praised", statistics=TransitionStatistics(modelled_count=9, modelled_sum=9e9)),
     ]
     measured = knowledge(found, SearchSettings(), Level.GPU)
     assert [s.technique for s in measured.after(ROOT)] == ["fast", "common", "praised"]
@@ -134,7 +130,7 @@ def test_priors_prefer_gain_then_examples_and_never_mix_modelled_returns() -> No
     assert measured.gain(ROOT, "fast") == pytest.approx(8.0 / 6.0)
 
 
-# -- random searches -------------------------------------------------------------------------------------------------------
+# -- random searches -------------------------------------------------------------------------------
 
 NAMES = [ROOT, *"abcdefg"]
 
@@ -195,6 +191,7 @@ def test_a_search_on_a_cyclic_graph_ends_and_its_counts_add_up(drawn: tuple[list
     visits = dict.fromkeys(tree.edges, 0)
     for number in range(25):
         selection, walked, done = one_rollout(tree, facts, chosen, f"{seed} {number}")
+        assert done or all(masked(edge, chosen) for edge in tree.nodes[ROOT].edges)
         assert walked.calls == len(done) <= chosen.step_cap * chosen.attempts_at_node
         assert all(one[0] == other[1] for one, other in zip(selection.path[1:], selection.path, strict=False))
         for one in walked.returns:
@@ -203,7 +200,9 @@ def test_a_search_on_a_cyclic_graph_ends_and_its_counts_add_up(drawn: tuple[list
         path = [(s.source, s.target) for s, _ in done]
         if mode == "graph":
             assert all(path.count(key) <= 1 + chosen.attempts_at_node for key in path)
-    assert {key: edge.visits for key, edge in tree.edges.items() if edge.visits} == {k: n for k, n in visits.items() if n}
+    assert {key: edge.visits for key, edge in tree.edges.items() if edge.visits} == {
+        k: n for k, n in visits.items() if n
+    }
     assert all(edge.in_flight == 0 for edge in tree.edges.values())
     assert tree.count == sum(visits.values())
     for edge in tree.edges.values():

@@ -1,0 +1,114 @@
+"""The corpus: right by construction (the judge says so), in the product's own prompts, free of the test split."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import slm
+from regraph_db.records import Level
+from search.answer import Outcome, parse
+from slm.corpus.samples import HELD_OUT, Maker, Sample
+from slm.judging import task_for
+from verify import Judge, list_tasks
+
+WORDS = ("row", "scale", "index", "max", "idx", "len", "value", "norm")
+ROOT = Path(slm.__file__).resolve().parents[1]
+#: Words and signs in a row that two programs of different people do not share by chance; a launch of its own has about 45.
+GRAM = 60
+
+
+def samples(seed: int, count: int) -> list[Sample]:
+    maker = Maker(random.Random(seed), WORDS)
+    return [maker.draw() for _ in range(count)]
+
+
+def grams(text: str) -> Iterator[tuple[str, ...]]:
+    tokens = re.findall(r"\w+|[^\w\s]", text)
+    for k in range(len(tokens) - GRAM + 1):
+        yield tuple(tokens[k : k + GRAM])
+
+
+def test_the_same_seed_gives_the_same_samples() -> None:
+    assert samples(3, 40) == samples(3, 40)
+    assert samples(3, 40) != samples(4, 40)
+
+
+def test_answers_are_read_as_the_product_reads_them() -> None:
+    for sample in samples(5, 300):
+        parsed = parse(sample.answer, given=sample.before)
+        if sample.form == "refuse":
+            assert parsed.outcome is Outcome.UNSUITABLE
+        else:
+            assert parsed.outcome is Outcome.ANSWERED, sample.answer
+            assert parsed.code.strip() == sample.after.strip()
+
+
+def test_every_form_of_prompt_and_every_technique_occurs() -> None:
+    drawn = samples(6, 1500)
+    assert {s.form for s in drawn} == {"rewrite", "standard", "cot", "fsr", "refuse"}
+    learnt = {s.technique for s in drawn if s.form == "rewrite"}
+    assert learnt >= {"parallel", "gridstride", "vec", "coarsen", "unroll", "smem", "warp", "tile", "pad", "regtile", "private", "fuse", "restrict", "ldg", "fast", "fma"}  # fmt: skip
+    assert any("## Last result" in s.prompt for s in drawn)
+
+
+def test_held_out_pairs_are_never_learnt() -> None:
+    for sample in samples(7, 1500):
+        assert sample.form != "rewrite" or (sample.family, sample.technique) not in HELD_OUT
+
+
+def test_the_example_is_of_another_kernel() -> None:
+    for sample in samples(8, 400):
+        if sample.form == "rewrite" and "## Example before" in sample.prompt:
+            example = sample.prompt.split("## Example before", 1)[1].split("## Code", 1)[0]
+            assert f" {sample.function}(" not in example
+
+
+def test_the_test_split_is_not_in_the_corpus() -> None:
+    """No 60 words in a row of a test task's reference or trajectory occur in a large sample of the corpus."""
+    test = {task.name: task for task in list_tasks() if task.split == "test"}
+    assert len(test) >= 10
+    forbidden: dict[tuple[str, ...], str] = {}
+    for name, task in test.items():
+        for gram in grams(task.reference):
+            forbidden[gram] = name
+        trajectory = ROOT / "cudaeval" / "trajectories" / f"{name}.jsonl"
+        if trajectory.is_file():
+            for line in trajectory.read_text(encoding="utf-8").splitlines():
+                for step in json.loads(line)["steps"]:
+                    for gram in grams(step["code"]):
+                        forbidden[gram] = name
+    assert forbidden
+    for sample in samples(9, 3000):
+        for gram in grams(sample.prompt + sample.answer):
+            assert gram not in forbidden, (forbidden[gram], sample.prompt)
+
+
+def test_the_corpus_reads_nothing_of_the_benchmark() -> None:
+    for path in (ROOT / "slm" / "corpus").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "cudaeval" not in text
+        assert "tests" not in re.findall(r'"([^"]*)"', text)
+
+
+@pytest.mark.nvcc
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_seeded_sample_is_right_by_the_judge(tmp_path: Path) -> None:
+    """Each rewritten code gives the sequential code's results, without races, at the functional level."""
+    maker = Maker(random.Random(11), WORDS, held_out=True)
+    chosen: list[Sample] = []
+    while len(chosen) < 24:
+        sample = maker.draw()
+        if sample.after:
+            chosen.append(sample)
+    with Judge(cache_folder=tmp_path / "cache") as judge:
+        for k, sample in enumerate(chosen):
+            task = task_for(tmp_path / f"t{k}", sample.function, sample.arguments, dict(sample.dims), sample.sequential)
+            verdict = judge.judge(task, sample.after, Level.FUNCTIONAL)
+            assert verdict.passed, (sample.family, sample.technique, verdict.reason, verdict.log, sample.after)
