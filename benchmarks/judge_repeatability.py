@@ -52,7 +52,13 @@ def main() -> int:
         for name, n, work, other in (("long", 1 << 25, 200, 100), ("short", 1 << 18, 20, 10)):
             speedups, times = [], []
             for _ in range(options.tries):
-                verdict = judge.judge(timed_at(task, n), KERNEL.format(work=work), Level.GPU, baseline=KERNEL.format(work=other), fresh=True)
+                verdict = judge.judge(
+                    timed_at(task, n),
+                    KERNEL.format(work=work),
+                    Level.GPU,
+                    baseline=KERNEL.format(work=other),
+                    fresh=True,
+                )
                 assert verdict.speedup is not None and verdict.candidate_seconds is not None, verdict.reason
                 speedups.append(verdict.speedup.median)
                 times.append(verdict.candidate_seconds)
@@ -60,7 +66,13 @@ def main() -> int:
             figures[f"{name}_relative_spread"] = stdev(speedups) / mean(speedups)
         ordered = 0
         for _ in range(2 * options.tries):
-            verdict = judge.judge(timed_at(task, 1 << 24), KERNEL.format(work=1050), Level.GPU, baseline=KERNEL.format(work=1000), fresh=True)
+            verdict = judge.judge(
+                timed_at(task, 1 << 24),
+                KERNEL.format(work=1050),
+                Level.GPU,
+                baseline=KERNEL.format(work=1000),
+                fresh=True,
+            )
             ordered += verdict.speedup is not None and verdict.speedup.median < 1
         figures["ordered_rightly"] = ordered / (2 * options.tries)
     print(json.dumps({"benchmark": "judge_repeatability", "figures": figures, "ratios": {}}))

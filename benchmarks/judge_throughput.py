@@ -62,7 +62,10 @@ int main() {
 
 
 def right(variant: int) -> str:
-    return RIGHT.format(threads=32 * (1 + variant % 8), one="1.0f") + f"// {variant}\nstatic const int variant = {variant};\n"
+    return (
+        RIGHT.format(threads=32 * (1 + variant % 8), one="1.0f")
+        + f"// {variant}\nstatic const int variant = {variant};\n"
+    )
 
 
 def wrong(variant: int) -> str:
@@ -84,7 +87,9 @@ def plain_loop(sources: list[str], nvcc: str, arch: str, gpu: bool) -> None:
             file, program = Path(folder) / "candidate.cu", Path(folder) / "candidate"
             file.write_text(source + MAIN)
             library = str(Path(nvcc).parent.parent / "lib")
-            done = subprocess.run([nvcc, "-O3", f"-arch={arch}", f"-L{library}", str(file), "-o", str(program)], capture_output=True)
+            done = subprocess.run(
+                [nvcc, "-O3", f"-arch={arch}", f"-L{library}", str(file), "-o", str(program)], capture_output=True
+            )
             if done.returncode == 0 and gpu:
                 subprocess.run([str(program)], capture_output=True, timeout=60)
 
@@ -134,10 +139,14 @@ def main() -> int:
         judge.judge(task, right(99), level)  # builds the runner or the CPU level, and the references, once
         for kind, sources in kinds.items():
             if kind == "batch":
-                spent = seconds(lambda s=sources: [f.result() for f in [judge.submit(task, source, level) for source in s]])  # type: ignore[misc]
+                spent = seconds(
+                    lambda s=sources: [f.result() for f in [judge.submit(task, source, level) for source in s]]
+                )  # type: ignore[misc]
             else:
                 spent = seconds(lambda s=sources: [judge.judge(task, source, level) for source in s])  # type: ignore[misc]
-            plain = seconds(lambda s=sources: plain_loop(s, str(toolkit.nvcc), judge.compiler.architecture, level is Level.GPU))  # type: ignore[misc]
+            plain = seconds(
+                lambda s=sources: plain_loop(s, str(toolkit.nvcc), judge.compiler.architecture, level is Level.GPU)
+            )  # type: ignore[misc]
             figures[f"{kind}_per_second"] = len(sources) / spent
             figures[f"{kind}_plain_per_second"] = len(sources) / plain
             ratios[f"{kind}_over_plain_loop"] = plain / spent

@@ -8,7 +8,6 @@ rollouts, which its lease gives back; nothing of the search lives in the process
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -32,10 +31,12 @@ from regraph_db.records import (
 from regraph_db.records import Rollout as RolloutRecord
 from regraph_db.store import GraphStore
 from search.answer import Outcome, Parsed, parse
-from search.core import FAILED, Walked, reward
+from search.core import Walked
 from search.generators import Answer, Generator, GeneratorFault, Sampling
+from search.heartbeat import BEATS, Heartbeat
 from search.patience import answer
-from search.progress import Progress, Watcher, better
+from search.progress import Progress, Watcher
+from search.scoring import gains, reward_of, speedup_of
 from search.seconds import Stopwatch
 from search.settings import SearchSettings
 from search.strategies import Ask, Plan, Strategy
@@ -46,8 +47,6 @@ log = logging.getLogger(__name__)
 
 #: Rollouts in a row that asked for nothing, after which the search has nowhere left to go.
 IDLE_ROLLOUTS = 3
-#: Heartbeats in one lease.
-BEATS = 4
 
 
 class Judging(Protocol):
@@ -137,7 +136,7 @@ class SearchRunner:
         have."""
         slots: deque[_Slot] = deque()
         self.store.join(self.runner)
-        with _Heartbeat(self.store, self.runner):
+        with Heartbeat(self.store, self.runner):
             try:
                 with self.watch.measuring("search"):
                     self._loop(slots)
@@ -351,54 +350,3 @@ class SearchRunner:
             self._finish(slot)
         except RegraphError as error:
             log.warning("a rollout could not be given back; its lease will: %s", error)
-
-
-class _Heartbeat:
-    """Renews the runner's lease from a thread of its own, while the runner waits for a model or a compiler."""
-
-    def __init__(self, store: GraphStore, runner: Runner) -> None:
-        self._store = store
-        self._runner = runner
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _beat(self) -> None:
-        while not self._over.wait(self._runner.lease / BEATS):
-            try:
-                self._store.heartbeat(self._runner.id)
-            except RegraphError as error:
-                log.warning("no heartbeat: %s", error)
-
-
-def speedup_of(verdict: Verdict | None, level: Level) -> float | None:
-    """The speedup in the search's own kind of speed: measured at level ``gpu``, modelled at ``modelled``, else none."""
-    if verdict is None or not verdict.passed:
-        return None
-    if level is Level.GPU:
-        return verdict.speedup.median if verdict.speedup is not None and verdict.speedup.median > 0 else None
-    return verdict.modelled_speedup if level is Level.MODELLED else None
-
-
-def reward_of(
-    outcome: Outcome, verdict: Verdict | None, speedup: float | None, settings: SearchSettings, guide: float
-) -> float | None:
-    """The reward of an attempt; ``None`` where nothing was learnt about the candidate."""
-    if outcome in (Outcome.NO_CODE, Outcome.TRUNCATED):
-        return FAILED
-    if verdict is None or verdict.verdict in (VerdictKind.HARNESS_ERROR, VerdictKind.UNSUPPORTED):
-        return None
-    return reward(speedup, settings, guide=guide) if verdict.passed else FAILED
-
-
-def gains(attempt: Attempt, former: Attempt | None, share: float) -> bool:
-    """Whether a new best is better by more than ``share``; the first correct candidate always is."""
-    if former is None or attempt.speedup is None or former.speedup is None:
-        return better(attempt, former)
-    return attempt.speedup > former.speedup * (1 + share)

@@ -61,8 +61,14 @@ def test_a_compile_error_says_where_and_what(judge: Judge, source: str, words: s
 
 
 def test_equal_parameter_types_in_other_words_are_the_same_signature(judge: Judge) -> None:
-    other = FUNCTION.replace("const float* x", "const float* __restrict__ in").replace("int n)", "const int32_t n)").replace("(x, out", "(in, out")
-    verdict = judge.judge(load_task(TASKS / "affine"), "#include <cstdint>\n#define A 1\n" + KERNEL + other, Level.COMPILE)
+    other = (
+        FUNCTION.replace("const float* x", "const float* __restrict__ in")
+        .replace("int n)", "const int32_t n)")
+        .replace("(x, out", "(in, out")
+    )
+    verdict = judge.judge(
+        load_task(TASKS / "affine"), "#include <cstdint>\n#define A 1\n" + KERNEL + other, Level.COMPILE
+    )
     assert verdict.passed, verdict.reason + verdict.log
 
 

@@ -26,7 +26,12 @@ def run(folder: Path, script: str, **limits: float) -> Finished:
 def python(folder: Path, program: str, **limits: float) -> Finished:
     bounds = Limits(**{"seconds": 20, **limits})  # type: ignore[arg-type]
     root = Path(sys.base_prefix)
-    return sandbox.run([os.path.realpath(sys.executable), "-I", "-c", textwrap.dedent(program)], folder=folder, limits=bounds, readable=[root])
+    return sandbox.run(
+        [os.path.realpath(sys.executable), "-I", "-c", textwrap.dedent(program)],
+        folder=folder,
+        limits=bounds,
+        readable=[root],
+    )
 
 
 def sandboxed_children() -> list[str]:
@@ -72,7 +77,10 @@ def test_only_the_folder_can_be_written_and_nothing_of_the_users_read(tmp_path: 
     secret.write_text("secret")
     folder = tmp_path / "private"
     folder.mkdir()
-    done = run(folder, f"cat {secret} /etc/passwd /etc/shadow; echo x > {secret}; echo x > /tmp/leak$$; echo y > mine; cat mine")
+    done = run(
+        folder,
+        f"cat {secret} /etc/passwd /etc/shadow; echo x > {secret}; echo x > /tmp/leak$$; echo y > mine; cat mine",
+    )
     assert done.stdout == b"y\n" and secret.read_text() == "secret"
     assert done.stderr.lower().count(b"permission denied") >= 5
 
@@ -131,7 +139,9 @@ def test_a_program_dies_with_the_judge(tmp_path: Path) -> None:
 
     def wait_until(wanted: bool) -> bool:
         for _ in range(200):
-            listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+            listed = subprocess.run(
+                ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+            ).stdout.splitlines()
             if any(line.strip() == f"/bin/sleep {mark}" for line in listed) == wanted:
                 return True
             time.sleep(0.05)

@@ -20,9 +20,7 @@ from verify.sandbox import Limits
 from verify.session import CandidateFault, Session
 
 FAKE = Path(__file__).with_name("fake_runner.py")
-GOOD = (
-    "NONCE ran device_ns=1000 host_ns=2000 launches=1 to_host=0 to_device=0 held=0 busy=0 changed=0 overwritten=0 digests=a.b\n"
-)
+GOOD = "NONCE ran device_ns=1000 host_ns=2000 launches=1 to_host=0 to_device=0 held=0 busy=0 changed=0 overwritten=0 digests=a.b\n"
 
 
 @contextmanager
@@ -78,8 +76,12 @@ def test_a_run_counted_wrongly_is_refused_at_the_end() -> None:
 LINES = st.lists(
     st.one_of(
         st.text(max_size=60),
-        st.sampled_from(["NONCE begin\n", "NONCE end\n", "NONCE ran digests=\n", "begin\n", "\n", "NONCE\n", "NONCE error\n"]),
-        st.builds(lambda at, new: GOOD[:at] + new + GOOD[at:], st.integers(0, len(GOOD) - 1), st.text(min_size=1, max_size=6)),
+        st.sampled_from(
+            ["NONCE begin\n", "NONCE end\n", "NONCE ran digests=\n", "begin\n", "\n", "NONCE\n", "NONCE error\n"]
+        ),
+        st.builds(
+            lambda at, new: GOOD[:at] + new + GOOD[at:], st.integers(0, len(GOOD) - 1), st.text(min_size=1, max_size=6)
+        ),
     ),
     max_size=5,
 )

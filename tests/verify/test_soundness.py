@@ -46,7 +46,9 @@ def test_the_tests_own_tasks_are_sound(references: References, name: str) -> Non
         ("histogram", "++counts[keys[i]]", "counts[keys[i]] += i * i * i * i", "under sanitizers"),
     ],
 )
-def test_an_unsound_reference_is_found(references: References, tmp_path: Path, task: str, old: str, new: str, words: str) -> None:
+def test_an_unsound_reference_is_found(
+    references: References, tmp_path: Path, task: str, old: str, new: str, words: str
+) -> None:
     folder = Path(shutil.copytree(TASKS / task, tmp_path / task))
     text = (folder / "reference.cpp").read_text()
     assert old in text
@@ -58,9 +60,14 @@ def test_an_unsound_reference_is_found(references: References, tmp_path: Path, t
 
 @pytest.mark.parametrize(
     ("tolerance", "words"),
-    [("{relative = 1e-9, absolute = 1e-12}", "refuses a float32 reordering"), ("{relative = 0.5, absolute = 1}", "accepts its largest")],
+    [
+        ("{relative = 1e-9, absolute = 1e-12}", "refuses a float32 reordering"),
+        ("{relative = 0.5, absolute = 1}", "accepts its largest"),
+    ],
 )
-def test_a_tolerance_is_neither_too_narrow_nor_too_wide(references: References, tmp_path: Path, tolerance: str, words: str) -> None:
+def test_a_tolerance_is_neither_too_narrow_nor_too_wide(
+    references: References, tmp_path: Path, tolerance: str, words: str
+) -> None:
     folder = Path(shutil.copytree(TASKS / "total", tmp_path / "total"))
     text = (folder / "task.toml").read_text()
     (folder / "task.toml").write_text(text.replace("{relative = 1e-4, absolute = 1e-5}", tolerance))
