@@ -1,6 +1,8 @@
-"""How well a GPU timing repeats: the same pair of kernels judged again and again, and pairs that differ by five percent.
+"""How well a GPU timing repeats: the same pair of kernels judged again and again, and pairs that differ by five
+percent.
 
-Prints one JSON line: relative spreads of the speedup (sample standard deviation over mean) for a kernel over 20 µs and for a
+Prints one JSON line: relative spreads of the speedup (sample standard deviation over mean) for a kernel over 20 µs
+and for a
 shorter one, and how often of the tries the slower of two kernels that differ by 5 % was called slower. Needs a GPU.
 """
 

@@ -1,10 +1,13 @@
-"""Verdicts a second against the plain loop that a user would write, in one run; ratios, not absolute figures, are the result.
+"""Verdicts a second against the plain loop that a user would write, in one run; ratios, not absolute figures, are
+the result.
 
-The plain loop compiles each candidate with nvcc to an executable that holds the kernel, its inputs and a comparison, and runs
+The plain loop compiles each candidate with nvcc to an executable that holds the kernel, its inputs and a comparison,
+and runs
 it, one process a candidate, one after the other, without any isolation. With a GPU and torch there is a third side:
 ``torch.utils.cpp_extension.load_inline``.
 
-Prints one JSON line ``{"benchmark", "figures", "ratios"}``. The batch of 32 mixes right, wrong, refused and broken candidates.
+Prints one JSON line ``{"benchmark", "figures", "ratios"}``. The batch of 32 mixes right, wrong, refused and broken
+candidates.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ RIGHT = """__global__ void affine_kernel(const float* x, float* out, int n) {{
     int i = blockIdx.x * {threads} + threadIdx.x;
     if (i < n) out[i] = 3.0f * x[i] + {one};
 }}
-extern "C" void affine(const float* x, float* out, int n) {{ affine_kernel<<<(n + {threads} - 1) / {threads}, {threads}>>>(x, out, n); }}
+extern "C" void affine(const float* x, float* out, int n) {{
+    affine_kernel<<<(n + {threads} - 1) / {threads}, {threads}>>>(x, out, n);
+}}
 """
 #: What the plain loop puts after a candidate: one size, random inputs, a comparison, an event timer.
 MAIN = """
@@ -98,7 +103,8 @@ def load_inline(sources: list[str]) -> None:
     from torch.utils.cpp_extension import load_inline as load  # type: ignore[import-not-found]
 
     for number, source in enumerate(sources):
-        glue = "void call(torch::Tensor x, torch::Tensor out) { affine(x.data_ptr<float>(), out.data_ptr<float>(), x.numel()); }"
+        arguments = "x.data_ptr<float>(), out.data_ptr<float>(), x.numel()"
+        glue = f"void call(torch::Tensor x, torch::Tensor out) {{ affine({arguments}); }}"
         try:
             load(
                 name=f"candidate{number}_{time.time_ns()}",

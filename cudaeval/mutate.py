@@ -46,13 +46,18 @@ def _swap(before: str, after: str) -> Callable[[re.Match[str]], str]:
     return lambda match: match[0].replace(before, after, 1)
 
 
+def _from_one(match: re.Match[str]) -> str:
+    return "1.0f" if match[0] == "-INFINITY" else match[0].replace("0.0", "1.0")
+
+
 OPERATORS: tuple[Operator, ...] = (
     Operator("last element forgotten", r"< {size}\b(?! [-*/%])", lambda m: f"{m[0]} - 1"),
     Operator("one element too many", r"(?<!<)< {size}\b(?! [-*/%+])", _swap("<", "<=")),
     Operator("grid rounded down", r"\(([\w.]+) \+ \d+\) / (\d+)", lambda m: f"{m[1]} / {m[2]}"),
     Operator("tail dropped", r"\b{size} % (?!2\b)\d+(?=\))", lambda m: "0"),
     Operator("barrier removed", r"__syncthreads\(\);", lambda m: ";"),
-    Operator("wrong neutral element", r"-INFINITY|(?<=[=:] )0\.0f(?=;)", lambda m: "1.0f"),
+    # Where an accumulator starts, not where a tile is padded: a padding is often multiplied by a zero elsewhere.
+    Operator("wrong neutral element", r"-INFINITY|(?<!for \()\b(float|double) \w+ = 0\.0f?(?=;)", _from_one),
     Operator("accumulator not cleared", r"cudaMemsetAsync\([^;]*\);", lambda m: ""),
     Operator(
         "reduction too short",

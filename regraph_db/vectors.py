@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from itertools import islice, pairwise
 
@@ -24,14 +25,10 @@ def vector(code: str) -> NDArray[np.float32]:
     """``(DIMENSIONS,)`` float32 of unit length (zero for no tokens): signed counts, log-damped, of tokens and token
     pairs."""
     tokens = _TOKEN.findall(code)
-    counts: dict[str, int] = {}
-    for word in tokens:
-        counts[word] = counts.get(word, 0) + 1
-    for pair in pairwise(tokens):
-        key = "\x00".join(pair)
-        counts[key] = counts.get(key, 0) + 1
+    pairs = Counter(pairwise(tokens))
+    counts = [*Counter(tokens).items(), *(("\x00".join(pair), count) for pair, count in pairs.items())]
     result = np.zeros(DIMENSIONS, np.float32)
-    for key, count in counts.items():
+    for key, count in counts:
         digest = zlib.crc32(key.encode())
         result[digest % DIMENSIONS] += (1.0 if digest & 0x80000000 else -1.0) * (1.0 + np.log(count))
     length = float(np.linalg.norm(result))

@@ -21,7 +21,7 @@ from search.timed_store import timed
 from verify import Task
 
 #: Kept in a search's settings beside those of :class:`SearchSettings`.
-_START, _GPU = "start", "gpu"
+_START, _GPU, _BASELINE_SECONDS = "start", "gpu", "baseline_seconds"
 
 
 def open_search(
@@ -35,6 +35,7 @@ def open_search(
     seed: int = 0,
     start_code: str | None = None,
     gpu: str = "",
+    baseline_seconds: float | None = None,
     search_id: str | None = None,
 ) -> Search:
     """Write a new search into the store. ``start_code`` is the user's own kernel, which then is the baseline too;
@@ -46,7 +47,12 @@ def open_search(
         task=TaskReference(name=task.name, hash=task.hash),
         strategy=strategy,
         level=level,
-        settings={**settings.model_dump(mode="json"), _START: "kernel" if start_code else "reference", _GPU: gpu},
+        settings={
+            **settings.model_dump(mode="json"),
+            _START: "kernel" if start_code else "reference",
+            _GPU: gpu,
+            _BASELINE_SECONDS: baseline_seconds,
+        },
         model=model,
         seed=seed,
         budget=settings.budget,
@@ -57,7 +63,9 @@ def open_search(
 
 def settings_of(search: Search) -> SearchSettings:
     """The settings that a search was opened with."""
-    return SearchSettings.model_validate({k: v for k, v in search.settings.items() if k not in (_START, _GPU)})
+    return SearchSettings.model_validate(
+        {k: v for k, v in search.settings.items() if k not in (_START, _GPU, _BASELINE_SECONDS)}
+    )
 
 
 def baseline_of(search: Search) -> str | None:
@@ -105,6 +113,7 @@ def work(
         ),
         stream=stream,
         baseline=baseline_of(search),
+        baseline_seconds=search.settings.get(_BASELINE_SECONDS),
         watch=watch,
         watcher=watcher,
     )
@@ -166,6 +175,7 @@ def run_search(
         chosen = chosen.model_copy(update={"budget": budget})
     found: Any = level or getattr(judge, "best_level", Level.FUNCTIONAL)
     watch = Stopwatch()
+    kernel = judge.submit(task, start_code, Level(found)).result() if start_code else None
     search = open_search(
         store,
         task,
@@ -176,6 +186,7 @@ def run_search(
         seed=seed,
         start_code=start_code,
         gpu=gpu,
+        baseline_seconds=kernel.modelled_seconds if kernel else None,
     )
     runner = work(store, search, task, generator, judge, watch=watch, watcher=progress)
     return finish(store, search.id, task, judge, watch, runner)

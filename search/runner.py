@@ -106,10 +106,12 @@ class SearchRunner:
         runner: Runner,
         stream: str = "0",
         baseline: str | None = None,
+        baseline_seconds: float | None = None,
         watch: Stopwatch | None = None,
         watcher: Watcher | None = None,
     ) -> None:
-        """``stream`` parts the random numbers of runners of one search; the same stream walks the same path."""
+        """``stream`` parts the random numbers of runners of one search; the same stream walks the same path.
+        ``baseline`` and ``baseline_seconds`` are the user's own kernel and its modelled seconds, where it has any."""
         self.store = store
         self.search = search
         self.task = task
@@ -120,6 +122,7 @@ class SearchRunner:
         self.runner = runner
         self.stream = stream
         self.baseline = baseline
+        self.baseline_seconds = baseline_seconds
         self.watch = watch or Stopwatch()
         self.watcher = watcher
         self.progress = Progress(search.budget, search.calls)
@@ -276,7 +279,7 @@ class SearchRunner:
         )
         self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
         ask = pending.ask
-        speedup = speedup_of(verdict, self.search.level)
+        speedup = speedup_of(verdict, self.search.level, self.baseline_seconds)
         index = len(slot.attempts)
         return Attempt(
             id=content_id("attempt", slot.id, index),

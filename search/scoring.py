@@ -9,13 +9,21 @@ from search.progress import better
 from search.settings import SearchSettings
 
 
-def speedup_of(verdict: Verdict | None, level: Level) -> float | None:
-    """The speedup in the search's own kind of speed: measured at level ``gpu``, modelled at ``modelled``, else none."""
+def speedup_of(verdict: Verdict | None, level: Level, baseline_seconds: float | None = None) -> float | None:
+    """The speedup in the search's own kind of speed: measured at level ``gpu``, modelled at ``modelled``, else none.
+
+    ``baseline_seconds`` are the *modelled* seconds of the user's own kernel, where that is the baseline: the judge's
+    modelled speedup is over the sequential reference.
+    """
     if verdict is None or not verdict.passed:
         return None
     if level is Level.GPU:
         return verdict.speedup.median if verdict.speedup is not None and verdict.speedup.median > 0 else None
-    return verdict.modelled_speedup if level is Level.MODELLED else None
+    if level is not Level.MODELLED:
+        return None
+    if baseline_seconds is not None:
+        return baseline_seconds / verdict.modelled_seconds if verdict.modelled_seconds else None
+    return verdict.modelled_speedup
 
 
 def reward_of(

@@ -13,7 +13,7 @@ import click
 
 from regraph_db.cli import print_json
 from regraph_db.errors import InputError
-from regraph_db.records import Level, Search, SearchStatus
+from regraph_db.records import Level, Search, SearchStatus, Verdict
 from regraph_db.settings import load, section
 from regraph_db.store import open_store
 from search.crew import Post, hired
@@ -64,8 +64,7 @@ class Session:
         model = self._open_model()
         judge = self._open_judge()
         level = Level(self.chosen.get("level") or judge.best_level)
-        if kernel is not None:
-            self._check_kernel(judge, task, kernel, level)
+        verdict = self._check_kernel(judge, task, kernel, level) if kernel is not None else None
         search = open_search(
             self.store,
             task,
@@ -76,6 +75,7 @@ class Session:
             seed=self.chosen["seed"],
             start_code=kernel,
             gpu=gpu_text(judge),
+            baseline_seconds=verdict.modelled_seconds if verdict else None,
         )
         self._say(f"search {search.id[:8]}: {task.name}, {search.strategy}, {search.budget} calls, level {level}")
         return self._work(search, task, name, model, judge, watch)
@@ -157,7 +157,7 @@ class Session:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot be read as UTF-8 text: {error}.", where=str(path)) from None
 
-    def _check_kernel(self, judge: Judge, task: Task, kernel: str, level: Level) -> None:
+    def _check_kernel(self, judge: Judge, task: Task, kernel: str, level: Level) -> Verdict:
         verdict = judge.judge(task, kernel, level)
         if not verdict.passed:
             raise InputError(
@@ -165,6 +165,7 @@ class Session:
                 where=str(self.chosen["kernel"]),
                 fix=f"See `regraph verify {task.name} {self.chosen['kernel']}`.",
             )
+        return verdict
 
     def _say(self, text: str) -> None:
         click.echo(text, err=True)

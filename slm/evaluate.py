@@ -22,8 +22,9 @@ from regraph_db.records import Level
 from search import prompt
 from search.answer import Outcome, parse, same_code
 from slm import MODEL
+from slm.corpus.draws import HELD_OUT
 from slm.corpus.idioms import canonical
-from slm.corpus.samples import HELD_OUT, Maker, Sample
+from slm.corpus.samples import Maker, Sample
 from slm.corpus.unseen import UNSEEN
 from slm.judging import task_for
 from slm.tokenizer import Tokenizer
@@ -59,7 +60,11 @@ class Model:
         """The answer, and whether it was cut."""
         try:
             result: Any = self.llama.create_chat_completion(
-                messages=[{"role": "user", "content": text}], temperature=temperature, top_p=0.95, seed=seed, max_tokens=1500
+                messages=[{"role": "user", "content": text}],
+                temperature=temperature,
+                top_p=0.95,
+                seed=seed,
+                max_tokens=1500,
             )
         except ValueError:
             return "", True  # the prompt is longer than the context
@@ -114,7 +119,14 @@ class Bench:
                 idiom[0] += same_code(code, case.wanted)
                 idiom[1] += 1
             if outcome != "right":
-                failures.append({"label": case.label, "outcome": outcome, "function": case.task.function if case.task else "", "code": code})
+                failures.append(
+                    {
+                        "label": case.label,
+                        "outcome": outcome,
+                        "function": case.task.function if case.task else "",
+                        "code": code,
+                    }
+                )
             good = 0
             for k in range(samples):
                 got, _ = self.one(case, temperature=0.7, seed=1000 * number + k)
@@ -124,9 +136,12 @@ class Bench:
             solved += good > 0
         n = max(1, len(cases))
         result: dict[str, Any] = {
-            "cases": len(cases), "greedy_right": round(outcomes["right"] / n, 4), "outcomes": dict(outcomes),
-            "by": {k: f"{a}/{b}" for k, (a, b) in sorted(by_label.items())}, "failures": failures,
-        }  # fmt: skip
+            "cases": len(cases),
+            "greedy_right": round(outcomes["right"] / n, 4),
+            "outcomes": dict(outcomes),
+            "by": {k: f"{a}/{b}" for k, (a, b) in sorted(by_label.items())},
+            "failures": failures,
+        }
         if idiom[1]:
             result["idiom_followed"] = f"{idiom[0]}/{idiom[1]}"
         if samples:
@@ -135,7 +150,13 @@ class Bench:
 
     # -- cases
     def case(self, sample: Sample, number: str) -> Case:
-        task = task_for(self.folder / f"t{number}", sample.function, sample.arguments, dict(sample.dims), sample.sequential) if sample.after else None
+        task = (
+            task_for(
+                self.folder / f"t{number}", sample.function, sample.arguments, dict(sample.dims), sample.sequential
+            )
+            if sample.after
+            else None
+        )
         return Case(f"{sample.family} {sample.technique}", sample.prompt, sample.before, task, sample.after)
 
 
@@ -154,7 +175,7 @@ def generated(bench: Bench, name: str, words: list[str], count: int) -> list[Cas
     rng = random.Random(f"{SEED} {name}")
     if name == "families":
         maker = Maker(rng, words, held_out=True)
-        samples = []
+        samples: list[Sample] = []
         while len(samples) < count:
             family = rng.choice(UNSEEN)
             sample = unseen_sample(maker, family)
@@ -194,7 +215,14 @@ def example_cases(bench: Bench, words: list[str], count: int) -> dict[str, list[
         other = maker.asked(family, state, technique, "other", idiom)
         if sample is None or other is None or max(len(sample.prompt), len(other.prompt)) > 8000:
             continue
-        own = family.apply(state, technique, {**canonical(technique), **({"parallel": canonical("parallel")} if not state and technique != "parallel" else {})})
+        own = family.apply(
+            state,
+            technique,
+            {
+                **canonical(technique),
+                **({"parallel": canonical("parallel")} if not state and technique != "parallel" else {}),
+            },
+        )
         shows = own is not None and not same_code(family.render(own), sample.after)
         case = bench.case(sample, f"example{len(found['right'])}")
         name, _, rest = sample.prompt.partition("## Technique\n")[2].partition(": ")
@@ -204,16 +232,32 @@ def example_cases(bench: Bench, words: list[str], count: int) -> dict[str, list[
         wrong = other.prompt.split("## Example before\n```cuda\n", 1)[1]
         before, rest = wrong.split("\n```\n\n## Example after\n```cuda\n", 1)
         after = rest.split("\n```\n\n## Code", 1)[0]
-        found["other"].append(replace(case, prompt=prompt.rewrite(name, detail, sample.before, before=before, after=after)))
+        found["other"].append(
+            replace(case, prompt=prompt.rewrite(name, detail, sample.before, before=before, after=after))
+        )
     return found
 
 
 TECHNIQUE_KEYS = {
-    "thread parallelization": "parallel", "grid stride loop": "gridstride", "pointer restriction": "restrict", "block size tuning": "block",
-    "vectorized memory access": "vec", "thread coarsening": "coarsen", "loop unrolling": "unroll", "fast math intrinsic": "fast",
-    "read only data cache": "ldg", "shared memory tiling": "tile", "bank conflict avoidance": "pad", "warp shuffle reduction": "warp",
-    "parallel reduction": "smem", "privatization": "private", "kernel fusion": "fuse", "warp per row": "warp", "launch bound": "bounds", "block per row": "smem",
-}  # fmt: skip
+    "thread parallelization": "parallel",
+    "grid stride loop": "gridstride",
+    "pointer restriction": "restrict",
+    "block size tuning": "block",
+    "vectorized memory access": "vec",
+    "thread coarsening": "coarsen",
+    "loop unrolling": "unroll",
+    "fast math intrinsic": "fast",
+    "read only data cache": "ldg",
+    "shared memory tiling": "tile",
+    "bank conflict avoidance": "pad",
+    "warp shuffle reduction": "warp",
+    "parallel reduction": "smem",
+    "privatization": "private",
+    "kernel fusion": "fuse",
+    "warp per row": "warp",
+    "launch bound": "bounds",
+    "block per row": "smem",
+}
 
 
 def blind_cases(bench: Bench, words: list[str]) -> list[Case]:
@@ -259,7 +303,8 @@ def example_for(maker: Maker, technique: str, *, first: bool, planar: bool = Fal
 
 
 def test_cases(split: str, steps: int) -> list[Case]:
-    """The first ``steps`` steps of every trajectory of the split's tasks, each from the code before it; the example is the
+    """The first ``steps`` steps of every trajectory of the split's tasks, each from the code before it; the example is
+    the
     most alike step of a train task with the same first word in its method, else none."""
     tasks = {t.name: t for t in list_tasks()}
     pool = []
@@ -306,7 +351,9 @@ def nearest(pool: list[tuple[str, str, str, str, str]], method: str, code: str, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="+", choices=["seen", "pairs", "families", "refuse", "blind", "example", "test", "train"])
+    parser.add_argument(
+        "sets", nargs="+", choices=["seen", "pairs", "families", "refuse", "blind", "example", "test", "train"]
+    )
     parser.add_argument("--model", type=Path, default=MODEL)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--count", type=int, default=60)
@@ -315,7 +362,10 @@ def main() -> None:
     arguments = parser.parse_args()
     report = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}
     words = Tokenizer().words()
-    with tempfile.TemporaryDirectory(prefix="regraph-slm-") as folder, Judge(cache_folder=Path(folder) / "cache") as judge:
+    with (
+        tempfile.TemporaryDirectory(prefix="regraph-slm-") as folder,
+        Judge(cache_folder=Path(folder) / "cache") as judge,
+    ):
         bench = Bench(Model(arguments.model), judge, Path(folder))
         for name in arguments.sets:
             if name == "example":
@@ -332,7 +382,9 @@ def main() -> None:
             arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
             brief = report[name] if name == "example" else {name: report[name]}
             for label, table in brief.items():
-                sys.stderr.write(f"{name} {label}: {json.dumps({k: v for k, v in table.items() if k not in ('failures', 'by')})}\n")
+                sys.stderr.write(
+                    f"{name} {label}: {json.dumps({k: v for k, v in table.items() if k not in ('failures', 'by')})}\n"
+                )
 
 
 if __name__ == "__main__":

@@ -67,8 +67,14 @@ FIXED_LIMIT = 2 + 128  # user-defined pieces stand directly after the two marks
 
 
 def write(
-    target: Path, tensors: dict[str, NDArray[np.float32]], shape: dict[str, int], tokenizer: Tokenizer, *, quantised: bool, facts: dict[str, str],
-) -> None:  # fmt: skip
+    target: Path,
+    tensors: dict[str, NDArray[np.float32]],
+    shape: dict[str, int],
+    tokenizer: Tokenizer,
+    *,
+    quantised: bool,
+    facts: dict[str, str],
+) -> None:
     """Write ``target``; ``shape`` is ``Shape.as_dict()``; ``facts`` become metadata under ``regraph.``."""
     import gguf
 

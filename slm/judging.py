@@ -8,9 +8,16 @@ from pathlib import Path
 from verify import Task, load_task
 
 DTYPES = {
-    "float": "float32", "double": "float64", "int": "int32", "uint8_t": "uint8", "unsigned char": "uint8", "int8_t": "int8", "uint16_t": "uint16",
-    "size_t": "uint64", "long long": "int64",
-}  # fmt: skip
+    "float": "float32",
+    "double": "float64",
+    "int": "int32",
+    "uint8_t": "uint8",
+    "unsigned char": "uint8",
+    "int8_t": "int8",
+    "uint16_t": "uint16",
+    "size_t": "uint64",
+    "long long": "int64",
+}
 Argument = tuple[str, str, str, str, str]  # kind, C type, name, extent (an expression over the sizes), values
 OFFSETS = '''"""Offsets of segments: they rise from 0 to the number of entries."""
 
@@ -25,15 +32,23 @@ TOLERANCE = {"float": "{relative = 3e-3, absolute = 3e-3}", "double": "{relative
 
 
 def task_for(folder: Path, function: str, arguments: Sequence[Argument], dims: dict[str, int], reference: str) -> Task:
-    """Write a task into ``folder`` (made here, named after it) and load it; ``dims`` may hold constants besides the sizes."""
+    """Write a task into ``folder`` (made here, named after it) and load it; ``dims`` may hold constants too."""
     folder.mkdir(parents=True)
     (folder / "reference.cpp").write_text(reference, encoding="utf-8")
     sizes = [name for kind, _, name, _, _ in arguments if kind == "size"]
     constants = {name: value for name, value in dims.items() if name not in sizes}
     lines = [
-        "schema = 1", f'name = "{folder.name}"', f'title = "{function}"', 'tier = "easy"', 'split = "train"', 'origin = "slm"',
-        f'function = "{function}"', "[limits]", "seconds = 20", "[sizes]",
-    ]  # fmt: skip
+        "schema = 1",
+        f'name = "{folder.name}"',
+        f'title = "{function}"',
+        'tier = "easy"',
+        'split = "train"',
+        'origin = "slm"',
+        f'function = "{function}"',
+        "[limits]",
+        "seconds = 20",
+        "[sizes]",
+    ]
     at = ", ".join(f"{name} = {dims[name]}" for name in sizes)
     lines += [f"{kind} = [{{{at}}}]" for kind in ("check", "hidden", "timed")]
     for kind, ctype, name, extent, values in arguments:
@@ -71,7 +86,7 @@ def _generator(folder: Path, kind: str, ctype: str, name: str, extent: str, valu
         return '{kind = "sorted", low = 0, high = 100}'
     if values.startswith("offsets:"):
         bound = values.partition(":")[2]
-        count = eval(extent, {"__builtins__": {}}, dict(dims))  # noqa: S307  an expression of our own generator
+        count = eval(extent, {"__builtins__": {}}, dict(dims))
         (folder / "offsets.py").write_text(OFFSETS.format(bound=bound, extent=count, name=name), encoding="utf-8")
         return '{kind = "python", file = "offsets.py", function = "offsets"}'
     if values:

@@ -30,10 +30,10 @@ def look(network: Any, tokenizer: Any, count: int, seed: int, batch: int, limit:
     from slm.tokenizer import rendered
 
     maker = Maker(random.Random(seed), tokenizer.words(), held_out=True)
-    samples = []
+    samples: list[Any] = []
     while len(samples) < count:
         sample = maker.draw()
-        if len(tokenizer.encode(rendered(sample.prompt))) < 2600:
+        if sample.form != "life" and not sample.marred and len(tokenizer.encode(rendered(sample.prompt))) < 2600:
             samples.append(sample)
     samples.sort(key=lambda s: len(s.prompt))
     answers: list[str] = []
@@ -42,14 +42,21 @@ def look(network: Any, tokenizer: Any, count: int, seed: int, batch: int, limit:
         answers += [tokenizer.decode(ids) for ids in network.continue_greedily(prompts, limit, tokenizer.end)]
     tally: dict[str, list[int]] = {}
     for sample, answer in zip(samples, answers, strict=True):
-        for key in ("all", sample.form, f"example {sample.example}", f"technique {sample.technique}", f"family {sample.family}"):
+        for key in (
+            "all",
+            sample.form,
+            f"example {sample.example}",
+            f"technique {sample.technique}",
+            f"family {sample.family}",
+        ):
             cell = tally.setdefault(key, [0, 0])
             cell[0] += answer == sample.answer
             cell[1] += 1
     wrong = [
         {"prompt": s.prompt, "wanted": s.answer, "answer": a, "family": s.family, "technique": s.technique}
-        for s, a in zip(samples, answers, strict=True) if a != s.answer
-    ]  # fmt: skip
+        for s, a in zip(samples, answers, strict=True)
+        if a != s.answer
+    ]
     return {"equal": {k: f"{a}/{n}" for k, (a, n) in sorted(tally.items())}, "wrong": wrong[:60]}
 
 
@@ -99,23 +106,38 @@ def _make(arguments: argparse.Namespace, shape: Any, tokenizer: Any, work: Path,
     trainer = Trainer(shape, plan, arguments.device, arguments.out / "curve.jsonl")
     result = trainer.run(feeder, begin + arguments.seconds - reserve, say)
     settings = {
-        "shape": shape.as_dict(), "plan": asdict(plan), "result": result, "corpus_sha256": rows.corpus_hash(), "seed": arguments.seed,
-        "workers": arguments.workers, "torch": torch.__version__, "device": torch.cuda.get_device_name() if arguments.device == "cuda" else "cpu",
-    }  # fmt: skip
+        "shape": shape.as_dict(),
+        "plan": asdict(plan),
+        "result": result,
+        "corpus_sha256": rows.corpus_hash(),
+        "seed": arguments.seed,
+        "workers": arguments.workers,
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name() if arguments.device == "cuda" else "cpu",
+    }
     (arguments.out / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     say(json.dumps(result))
     tensors = {name: t.detach().float().cpu().numpy() for name, t in trainer.network.tensors().items()}
     facts = {
-        "purpose": "demonstration", "corpus_sha256": settings["corpus_sha256"], "seed": str(arguments.seed),
-        "training": f"{result['steps']} steps, {result['tokens']} tokens, {result['seconds']} s on {settings['device']}",
+        "purpose": "demonstration",
+        "corpus_sha256": settings["corpus_sha256"],
+        "seed": str(arguments.seed),
+        "training": f"{result['steps']} steps, {result['tokens']} tokens, {result['seconds']} s, {settings['device']}",
         "data": "synthetic CUDA rewrites made by slm/corpus; no text from elsewhere",
-    }  # fmt: skip
+    }
     for quantised in (True, False):
         target = arguments.out / f"regraph-demo-{'q8_0' if quantised else 'f16'}.gguf"
         export.write(target, tensors, shape.as_dict(), tokenizer, quantised=quantised, facts=facts)
         say(f"{target.name}: {target.stat().st_size / 1e6:.2f} MB")
     if arguments.look:
-        seen = look(trainer.network.eval(), tokenizer, arguments.look, 10**6 + arguments.seed, 128 if arguments.device == "cuda" else 4, 1100)
+        seen = look(
+            trainer.network.eval(),
+            tokenizer,
+            arguments.look,
+            10**6 + arguments.seed,
+            128 if arguments.device == "cuda" else 4,
+            1100,
+        )
         (arguments.out / "look.json").write_text(json.dumps(seen, indent=1) + "\n", encoding="utf-8")
         say(json.dumps(seen["equal"]))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-
 from typing import Any
 
 import torch
@@ -30,9 +29,8 @@ class Shape:
         return asdict(self)
 
 
-
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Tensor:
-    """Attention of [batch, heads, tokens, width]; ``mask`` is FlexAttention's block mask or a tensor of allowed pairs."""
+    """Attention of [batch, heads, tokens, width]; ``mask``: FlexAttention's block mask or a tensor of pairs."""
     if isinstance(mask, Tensor):
         return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     result: Tensor = flex_attention(query, key, value, block_mask=mask)
@@ -57,7 +55,7 @@ def _linear(inputs: int, outputs: int, gain: float = 1.0) -> nn.Linear:
     return layer
 
 
-class Block(nn.Module):
+class Block(nn.Module):  # type: ignore[misc]  # torch is not among the typed dependencies
     """Attention and a gated feed-forward part, each after an RMS norm."""
 
     def __init__(self, shape: Shape) -> None:
@@ -88,7 +86,7 @@ class Block(nn.Module):
         return result
 
 
-class Network(nn.Module):
+class Network(nn.Module):  # type: ignore[misc]
     """Tokens in, scores of the next token out; the embedding is also the output layer."""
 
     def __init__(self, shape: Shape) -> None:
@@ -122,13 +120,20 @@ class Network(nn.Module):
         for k, block in enumerate(self.blocks):
             assert isinstance(block, Block)
             parts = {
-                "attn_norm": block.attention_norm, "ffn_norm": block.feed_norm, "attn_q": block.query, "attn_k": block.key,
-                "attn_v": block.value, "attn_output": block.out, "ffn_gate": block.gate, "ffn_up": block.up, "ffn_down": block.down,
-            }  # fmt: skip
+                "attn_norm": block.attention_norm,
+                "ffn_norm": block.feed_norm,
+                "attn_q": block.query,
+                "attn_k": block.key,
+                "attn_v": block.value,
+                "attn_output": block.out,
+                "ffn_gate": block.gate,
+                "ffn_up": block.up,
+                "ffn_down": block.down,
+            }
             found |= {f"blk.{k}.{name}.weight": layer.weight for name, layer in parts.items()}
         return found
 
-    @torch.no_grad()
+    @torch.no_grad()  # type: ignore[untyped-decorator]
     def continue_greedily(self, prompts: list[list[int]], limit: int, end: int) -> list[list[int]]:
         """The most likely continuation of each prompt, up to ``end`` (left out) or ``limit`` tokens."""
         device = self.embedding.weight.device
@@ -151,12 +156,16 @@ class Network(nn.Module):
                 assert isinstance(block, Block)
                 query, key, value = block.heads_of(x, cosine[start:stop], sine[start:stop])
                 keys[k][:, :, start:stop], values[k][:, :, start:stop] = key, value
-                seen = functional.scaled_dot_product_attention(query, keys[k][:, :, :stop], values[k][:, :, :stop], attn_mask=mask)
+                seen = functional.scaled_dot_product_attention(
+                    query, keys[k][:, :, :stop], values[k][:, :, :stop], attn_mask=mask
+                )
                 x = block.mix(x, seen)
             return functional.linear(self.norm(x[:, -1]), self.embedding.weight)
 
         causal = torch.ones(longest, longest, dtype=torch.bool, device=device).tril()
-        mask = (causal[None, None] & real[:, None, None, :longest]) | torch.eye(longest, dtype=torch.bool, device=device)
+        mask = (causal[None, None] & real[:, None, None, :longest]) | torch.eye(
+            longest, dtype=torch.bool, device=device
+        )
         scores = last(ids, 0, longest, mask)
         done = torch.zeros(batch, dtype=torch.bool, device=device)
         chosen: list[Tensor] = []

@@ -65,9 +65,11 @@ def start(workers: int, seed: int, folder: Path, tokenizer: Path, length: int, r
     """Start processes that write shards of ``rows`` rows into ``folder`` until they are terminated."""
     folder.mkdir(parents=True, exist_ok=True)
     context = get_context("spawn")
-    made = []
+    made: list[BaseProcess] = []
     for worker in range(workers):
-        process = context.Process(target=_work, args=(worker, seed, str(folder), str(tokenizer), length, rows), daemon=True)
+        process = context.Process(
+            target=_work, args=(worker, seed, str(folder), str(tokenizer), length, rows), daemon=True
+        )
         process.start()
         made.append(process)
     return made
@@ -78,6 +80,11 @@ def corpus_hash() -> str:
     root = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
     parts = [*sorted((root / "slm" / "corpus").glob("*.py")), *sorted((root / "search" / "prompts").glob("*.txt"))]
-    for path in [*parts, root / "search" / "prompt.py", root / "ingest" / "techniques.toml", root / "slm" / "model" / "tokenizer.model"]:
+    for path in [
+        *parts,
+        root / "search" / "prompt.py",
+        root / "ingest" / "techniques.toml",
+        root / "slm" / "model" / "tokenizer.model",
+    ]:
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

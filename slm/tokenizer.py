@@ -22,13 +22,37 @@ PROMPTS = ("rewrite", "standard", "cot", "fsr", "example", "feedback")
 # Frequent words of CUDA. None begins where another one ends, so that the leftmost match (sentencepiece) and the
 # longest match (llama.cpp) cut a text alike.
 WORDS = (
-    "#include <cuda_runtime.h>", 'extern "C" void', "__global__ void", "__launch_bounds__", "__restrict__", "__shared__",
-    "__syncthreads();", "blockIdx.", "threadIdx.", "blockDim.", "gridDim.", "reinterpret_cast<", "static_cast<",
-    "__shfl_down_sync(", "__shfl_xor_sync(", "0xffffffff", "atomicAdd(", "cudaMemset", "__ldg(", "#pragma unroll",
-    "__device__ __forceinline__", "std::", "sizeof(", "cudaDeviceSynchronize();",
-)  # fmt: skip
+    "#include <cuda_runtime.h>",
+    'extern "C" void',
+    "__global__ void",
+    "__launch_bounds__",
+    "__restrict__",
+    "__shared__",
+    "__syncthreads();",
+    "blockIdx.",
+    "threadIdx.",
+    "blockDim.",
+    "gridDim.",
+    "reinterpret_cast<",
+    "static_cast<",
+    "__shfl_down_sync(",
+    "__shfl_xor_sync(",
+    "0xffffffff",
+    "atomicAdd(",
+    "cudaMemset",
+    "__ldg(",
+    "#pragma unroll",
+    "__device__ __forceinline__",
+    "std::",
+    "sizeof(",
+    "cudaDeviceSynchronize();",
+)
 TEMPLATE = (
-    "{%- for message in messages -%}{{ message['content'] | replace('" + END + "', '') | replace('" + UNKNOWN + "', '') }}"
+    "{%- for message in messages -%}{{ message['content'] | replace('"
+    + END
+    + "', '') | replace('"
+    + UNKNOWN
+    + "', '') }}"
     "{{ '\\n' }}{%- if message['role'] == 'assistant' -%}{{ '" + END + "' }}{%- endif -%}{%- endfor -%}"
 )
 TOKENIZER = Path(__file__).resolve().parent / "model" / "tokenizer.model"
@@ -62,12 +86,30 @@ def train(texts: Iterable[str], target: Path, size: int, work: Path) -> None:
         for code in range(32, 127):  # every printable character, so that none needs bytes
             out.write((chr(code) * 3 + " ") * 4 + "\n")
     sentencepiece.SentencePieceTrainer.train(
-        input=str(corpus), model_prefix=str(target.with_suffix("")), model_type="bpe", vocab_size=size, byte_fallback=True,
-        split_digits=True, normalization_rule_name="identity", remove_extra_whitespaces=False, add_dummy_prefix=False,
-        allow_whitespace_only_pieces=True, user_defined_symbols=[*(p.replace(" ", SPACE) for p in pieces), *INDENTS],
-        character_coverage=1.0, max_sentence_length=20000, input_sentence_size=300000, shuffle_input_sentence=True,
-        unk_piece=UNKNOWN, eos_piece=END, unk_id=0, eos_id=1, bos_id=-1, pad_id=-1, num_threads=2, minloglevel=1,
-    )  # fmt: skip
+        input=str(corpus),
+        model_prefix=str(target.with_suffix("")),
+        model_type="bpe",
+        vocab_size=size,
+        byte_fallback=True,
+        split_digits=True,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
+        allow_whitespace_only_pieces=True,
+        user_defined_symbols=[*(p.replace(" ", SPACE) for p in pieces), *INDENTS],
+        character_coverage=1.0,
+        max_sentence_length=20000,
+        input_sentence_size=300000,
+        shuffle_input_sentence=True,
+        unk_piece=UNKNOWN,
+        eos_piece=END,
+        unk_id=0,
+        eos_id=1,
+        bos_id=-1,
+        pad_id=-1,
+        num_threads=2,
+        minloglevel=1,
+    )
     corpus.unlink()
     target.with_suffix(".vocab").unlink(missing_ok=True)
 

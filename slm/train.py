@@ -154,14 +154,28 @@ class Trainer:
                 seconds = max(5.0, deadline - started)
             if number % 50 == 0 or number <= 3:
                 elapsed = time.monotonic() - (started or time.monotonic())
-                point = {"step": number, "seconds": round(elapsed, 1), "answer_loss": round(answer.item(), 5), "norm": round(float(norm), 3), "tokens": tokens, "shards": len(feeder.seen), "repeated": feeder.repeated}  # fmt: skip
+                point = {
+                    "step": number,
+                    "seconds": round(elapsed, 1),
+                    "answer_loss": round(answer.item(), 5),
+                    "norm": round(float(norm), 3),
+                    "tokens": tokens,
+                    "shards": len(feeder.seen),
+                    "repeated": feeder.repeated,
+                }
                 self.curve.append(point)
                 self.record.write_text("\n".join(json.dumps(p) for p in self.curve) + "\n", encoding="utf-8")
                 if number % 250 == 0 or number <= 3:
                     say(json.dumps(point))
         last = [p["answer_loss"] for p in self.curve[-5:]]
         return {
-            "steps": number, "tokens": tokens, "seconds": round(seconds, 1), "compile_seconds": round(compiled, 1),
-            "last_answer_loss": sum(last) / max(1, len(last)), "shards": len(feeder.seen), "repeated_shards": feeder.repeated,
-            "parameters": sum(p.numel() for p in self.network.parameters()), "attention": "flex" if self.make_mask else "plain",
-        }  # fmt: skip
+            "steps": number,
+            "tokens": tokens,
+            "seconds": round(seconds, 1),
+            "compile_seconds": round(compiled, 1),
+            "last_answer_loss": sum(last) / max(1, len(last)),
+            "shards": len(feeder.seen),
+            "repeated_shards": feeder.repeated,
+            "parameters": sum(p.numel() for p in self.network.parameters()),
+            "attention": "flex" if self.make_mask else "plain",
+        }

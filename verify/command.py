@@ -110,9 +110,9 @@ def _show(task: str, verdict: Verdict) -> None:
         click.echo(f"  {verdict.reason}")
     if verdict.speedup and seconds is not None and verdict.baseline_seconds is not None:
         interval = verdict.speedup
-        click.echo(
-            f"  measured {_time(seconds)} a call, {verdict.baseline} {_time(verdict.baseline_seconds)}: {interval.median:.3g}× ({interval.low:.3g}–{interval.high:.3g})"
-        )
+        against = f"{verdict.baseline} {_time(verdict.baseline_seconds)}"
+        ratio = f"{interval.median:.3g}× ({interval.low:.3g}–{interval.high:.3g})"
+        click.echo(f"  measured {_time(seconds)} a call, {against}: {ratio}")
         if verdict.bound_share is not None:
             click.echo(f"  {verdict.bound_share:.0%} of this GPU's limit for the task")
         if verdict.unstable:
@@ -122,11 +122,12 @@ def _show(task: str, verdict: Verdict) -> None:
     elif verdict.passed and verdict.level == "compile":
         click.echo("  it compiles; nothing was run")
     if verdict.modelled_seconds is not None:
-        against = f", {verdict.modelled_speedup:.3g}× over the sequential reference" if verdict.modelled_speedup else ""
-        bound = verdict.model_terms.get("bound_by")
-        click.echo(
-            f"  modelled for {verdict.evidence.gpu or 'a GPU'}, not measured: {_time(verdict.modelled_seconds)} a call{against}{f'; bound by {bound}' if bound else ''}"
-        )
+        from verify.model import explanation_lines
+
+        if verdict.modelled_speedup and verdict.modelled_baseline_seconds is not None:
+            against = f"the sequential reference's {_time(verdict.modelled_baseline_seconds)} on one CPU core"
+            click.echo(f"  modelled, not measured: {verdict.modelled_speedup:.3g}× over {against}")
+        click.echo("\n".join(f"  {line}".rstrip() for line in explanation_lines(verdict.model_terms)))
     if verdict.log and not verdict.passed:
         click.echo("\n".join(f"  | {line}" for line in verdict.log.splitlines()[:30]))
     evidence = verdict.evidence

@@ -18,7 +18,8 @@ _BLOCK = 1 << 20
 def difference(task: Task, call: Call, expected: Sequence[Array], got: Sequence[Array]) -> str:
     """What is wrong with the arrays after ``call``, in one line; empty when nothing is.
 
-    ``got`` holds every array argument afterwards, ``expected`` the reference's, both in the signature's order; 16-bit floats
+    ``got`` holds every array argument afterwards, ``expected`` the reference's, both in the signature's order;
+    16-bit floats
     are ``float32`` in ``expected``. Inputs must come back with the same bits.
     """
     at = ", ".join(f"{name} = {value}" for name, value in call.sizes.items())
@@ -59,7 +60,8 @@ def same_bits(left: Array, right: Array) -> bool:
 
 
 def within(expected: Array, got: Array, tolerance: Tolerance) -> Any:
-    """Element by element: is ``got`` as good as ``expected``? NaN and infinities only where ``expected`` has the same."""
+    """Element by element: is ``got`` as good as ``expected``? NaN and infinities only where ``expected`` has the
+    same."""
     if expected.dtype.kind in "iu" and tolerance == Tolerance(0.0, 0.0):
         return expected == got
     wide = expected.astype(np.float64)
@@ -91,4 +93,5 @@ def _mismatch(parameter: Parameter, expected: Array, got: Array) -> str:
     place = tuple(int(i) for i in np.unravel_index(first, expected.shape))
     index = "".join(f"[{i}]" for i in place)
     value = widen(flat_got[first : first + 1], parameter.dtype)[0]
-    return f"{wrong} of {len(flat_expected)} elements are wrong, first {parameter.name}{index} = {value:.9g}, expected {flat_expected[first]:.9g}"
+    found_at = f"{parameter.name}{index} = {value:.9g}, expected {flat_expected[first]:.9g}"
+    return f"{wrong} of {len(flat_expected)} elements are wrong, first {found_at}"

@@ -72,8 +72,10 @@ class Compiler:
         allow = task.allow if task else ()
         if hack := screens.screen_text(code, allow):
             return Compiled(None, VerdictKind.REWARD_HACK, hack)
-        # Nothing but the toolkit's and the system's headers can be read, so text and compilers determine the preprocessed
-        # text; taking the comments out makes the key as good as one of preprocessed text, without a second run of gcc -E.
+        # Nothing but the toolkit's and the system's headers can be read, so text and compilers determine the
+        # preprocessed
+        # text; taking the comments out makes the key as good as one of preprocessed text, without a second run of
+        # gcc -E.
         key = content_id("binary", code, self.identity, task.signature if task else "", allow)
         known = self._cache.get(key)
         if known is not None:
@@ -229,7 +231,8 @@ def _undefined(words: str) -> list[str]:
 
 
 _HEAD = re.compile(
-    r"(?P<file>[\w./-]+)[(:](?P<line>\d+)\)?(?::\d+)?: (?P<kind>(?:fatal |catastrophic )?error|warning|note|remark|Warning)(?: #[\w-]+)?: (?P<text>.*)"
+    r"(?P<file>[\w./-]+)[(:](?P<line>\d+)\)?(?::\d+)?: "
+    r"(?P<kind>(?:fatal |catastrophic )?error|warning|note|remark|Warning)(?: #[\w-]+)?: (?P<text>.*)"
 )
 
 

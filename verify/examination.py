@@ -1,4 +1,5 @@
-"""What ``regraph doctor`` finds. Each part is tried, not guessed; other packages add parts by the entry points ``regraph.doctor``."""
+"""What ``regraph doctor`` finds. Each part is tried, not guessed; other packages add parts by the entry points
+``regraph.doctor``."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ Argument = NDArray[np.generic] | int | float
 class Call:
     """One call of the candidate: the named sizes and the arguments in the signature's order.
 
-    Array arguments (of their parameter's dtype; bfloat16 travels as uint16 bits) hold the inputs, or poison for outputs.
+    Array arguments (of their parameter's dtype; bfloat16 travels as uint16 bits) hold the inputs, or poison for
+    outputs.
     """
 
     sizes: Mapping[str, int]

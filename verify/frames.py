@@ -72,7 +72,8 @@ def _scalar(value: int | float, dtype: str, floating: bool) -> str:
 def read_arrays(layout: Layout, call: int, file: Path) -> list[Array]:
     """The arrays of one call from a host's file of outputs, in the signature's order.
 
-    A file that is too short reads as zeros only where the host never wrote: callers know from the host's own record whether it did.
+    A file that is too short reads as zeros only where the host never wrote: callers know from the host's own record
+    whether it did.
     """
     found = []
     with file.open("rb") as stream:

@@ -94,7 +94,8 @@ class Runner:
 def build_runner(gpu: Gpu, toolkit: Toolkit, settings: VerifySettings, cache_folder: Path) -> Runner:
     """Compile the runner for this GPU and toolkit, once.
 
-    Raises :class:`EnvironmentFault` when the toolkit has no shared CUDA runtime, :class:`InternalFault` when it does not compile.
+    Raises :class:`EnvironmentFault` when the toolkit has no shared CUDA runtime, :class:`InternalFault` when it does
+    not compile.
     """
     runtime = toolkit.library("libcudart.so")
     if runtime is None:
@@ -149,9 +150,13 @@ def measure_peaks(gpu: Gpu, runner: Runner, cache_folder: Path) -> Peaks:
     key = content_id("peaks", gpu.uuid, gpu.driver, (RUNNER / "kernels.cu").read_text())
     known = cache.read(key)
     if known is None:
-        with gpu_lock(gpu, cache_folder, exclusive=True), tempfile.TemporaryDirectory(prefix="regraph-") as name:
-            with runner.session(gpu, Path(name), sandbox.Limits(seconds=120, memory=8 << 30)) as session:
-                fields = {**session.hello(), **session.peaks()}
+        limits = sandbox.Limits(seconds=120, memory=8 << 30)
+        with (
+            gpu_lock(gpu, cache_folder, exclusive=True),
+            tempfile.TemporaryDirectory(prefix="regraph-") as name,
+            runner.session(gpu, Path(name), limits) as session,
+        ):
+            fields = {**session.hello(), **session.peaks()}
         known = cache.put(key, json.dumps(fields).encode()).read_bytes()
     fields = json.loads(known)
     return Peaks(

@@ -19,7 +19,7 @@ from verify import sandbox
 from verify.cache import Cache
 from verify.compare import difference
 from verify.compiler import Compiled, Compiler, gpu_architecture
-from verify.plan import check_cases
+from verify.plan import check_cases, timed_cases
 from verify.reference import References, processor
 from verify.settings import VerifySettings
 from verify.task import Task
@@ -82,7 +82,8 @@ class Judge:
     ) -> Future[Verdict]:
         """Judge ``source`` in the background.
 
-        ``task`` ``None`` means compiling only. ``baseline`` is the source of the kernel to compare with; ``None`` is the
+        ``task`` ``None`` means compiling only. ``baseline`` is the source of the kernel to compare with; ``None`` is
+        the
         sequential reference on one core. ``fresh`` judges again although the verdict is known (for repeated timings).
         The future raises :class:`InputError` when the task itself is at fault; everything else is a verdict.
         """
@@ -198,6 +199,7 @@ class Judge:
                 fields = model(
                     task,
                     source,
+                    baseline_seconds=lambda: self.references.seconds(task, timed_cases(task, self.settings)[0][0]),
                     toolkit=self.toolkit.root,
                     folder=Path(folder),
                     limits=limits,
@@ -205,7 +207,8 @@ class Judge:
                 )
             except NoModel as error:
                 return verdict.model_copy(update={"reason": f"right; no modelled time: {error.what}"})
-        return Verdict.model_validate({**verdict.model_dump(), "level": Level.MODELLED, **fields})
+        evidence = verdict.evidence.model_copy(update={"gpu": self.settings.model_gpu})
+        return Verdict.model_validate({**verdict.model_dump(), "level": Level.MODELLED, "evidence": evidence, **fields})
 
     @property
     def gpu(self) -> Gpu:

@@ -297,7 +297,11 @@ def locate(text: str, path: tuple[int | str, ...]) -> int | None:
                 best = number
                 if not keys:
                     return number
-        elif current == header and (header != "parameters" or seen == wanted_index) and keys:
-            if re.match(rf"\s*{re.escape(keys[0])}\s*[.=]", line):
-                return number
+        elif (
+            keys
+            and current == header
+            and (header != "parameters" or seen == wanted_index)
+            and re.match(rf"\s*{re.escape(keys[0])}\s*[.=]", line)
+        ):
+            return number
     return best

@@ -1,4 +1,5 @@
-"""Which inputs a candidate is judged on: every check and hidden size, every adversarial distribution, one repetition."""
+"""Which inputs a candidate is judged on: every check and hidden size, every adversarial distribution, one
+repetition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What beats the physical bound is not believed before a fresh process under compute-sanitizer has verified it again."""
+"""What beats the physical bound is not believed before a fresh process under compute-sanitizer has verified it
+again."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def find_sanitizer(bench: Bench) -> Path | None:
 
 
 def verify_again(bench: Bench, task: Task, compiled: Compiled) -> str:
-    """Run a check size and a timed size once more, on inputs never used before; what is wrong, empty when nothing is."""
+    """Run a check size and a timed size once more, on inputs never used before; what is wrong, empty when nothing
+    is."""
     sanitizer = find_sanitizer(bench)
     if sanitizer is None:
         return "there is no compute-sanitizer on this machine to verify it again"
@@ -83,6 +85,6 @@ def _replay(bench: Bench, task: Task, session: Session, folder: Path, cases: lis
     log = folder / "sanitizer.log"
     text = log.read_text(errors="replace") if log.is_file() else ""
     errors = [
-        line for line in text.splitlines() if "Invalid" in line or "ERROR SUMMARY" in line and " 0 errors" not in line
+        line for line in text.splitlines() if "Invalid" in line or ("ERROR SUMMARY" in line and " 0 errors" not in line)
     ]
     return f"compute-sanitizer says: {errors[0].strip('= ')}" if errors else ""

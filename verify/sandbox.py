@@ -92,8 +92,10 @@ def run(
 ) -> Finished:
     """Run ``argv`` confined, in ``folder``: its working directory and the only place that it can write.
 
-    ``readable`` are the paths it may read besides the system's. ``gpu`` lets it open the GPU's devices. The environment is
-    empty but for PATH, HOME, TMPDIR and ``env``. ``channels`` are descriptors that it inherits under their own numbers. Setting
+    ``readable`` are the paths it may read besides the system's. ``gpu`` lets it open the GPU's devices. The
+    environment is
+    empty but for PATH, HOME, TMPDIR and ``env``. ``channels`` are descriptors that it inherits under their own
+    numbers. Setting
     ``cancel`` kills it. Every process it started is gone when this returns.
 
     Raises :class:`InternalFault` when the sandbox itself cannot be set up; how the program ended is never an exception.
@@ -241,7 +243,8 @@ def _gpu_devices() -> list[str]:
 def _watch(
     process: subprocess.Popen[bytes], limits: Limits, started: float, cancel: threading.Event | None
 ) -> tuple[bytes, bytes, str]:
-    """Read the output up to its cap and enforce deadline, memory and processes; returns why it was killed, if it was."""
+    """Read the output up to its cap and enforce deadline, memory and processes; returns why it was killed, if it
+    was."""
     kept: dict[int, bytearray] = {}
     killed_by = ""
     with selectors.DefaultSelector() as selector:
@@ -296,8 +299,8 @@ def _tree(pid: int) -> list[int]:
     found, index = [pid], 0
     while index < len(found) and len(found) < 4096:
         try:
-            for task in os.listdir(f"/proc/{found[index]}/task"):
-                found += map(int, Path(f"/proc/{found[index]}/task/{task}/children").read_text().split())
+            for task in Path(f"/proc/{found[index]}/task").iterdir():
+                found += map(int, (task / "children").read_text().split())
         except OSError:
             pass
         index += 1

@@ -1,7 +1,9 @@
 """What runs between the judge and an untrusted program: it gives up rights, then starts it. Standard library only.
 
-Started as ``python -I -S sandbox_child.py CONFIGURATION``, never imported by the judge's own process. Three processes: this
-one stays outside the namespaces and waits; ``init`` is process 1 of the new process namespace, so that its end is the end
+Started as ``python -I -S sandbox_child.py CONFIGURATION``, never imported by the judge's own process. Three
+processes: this
+one stays outside the namespaces and waits; ``init`` is process 1 of the new process namespace, so that its end is
+the end
 of everything started inside; the third gives up the last rights and becomes the program.
 
 The status pipe carries one line back: ``exit N``, ``signal N`` or ``fault TEXT``.
@@ -32,7 +34,8 @@ LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT, MOUNT_SETATTR = 444, 445, 446,
 #: System calls that no candidate needs: other processes' memory, mounts and namespaces, the kernel's own interfaces.
 REFUSED_CALLS = {
     "x86_64": {
-        "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "mount": 165, "umount2": 166, "pivot_root": 155,
+        "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "mount": 165, "umount2": 166, "pivot_root":
+        155,
         "chroot": 161, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323,
         "keyctl": 250, "add_key": 248, "request_key": 249, "init_module": 175, "finit_module": 313, "kexec_load": 246,
         "open_by_handle_at": 304, "pidfd_getfd": 438, "io_uring_setup": 425, "io_uring_enter": 426, "move_mount": 429,
@@ -186,7 +189,7 @@ def program(configuration: dict[str, Any]) -> NoReturn:
         refuse_calls()
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and ignoring is inherited
         signal.signal(number, signal.SIG_DFL)
-    os.execve(configuration["argv"][0], configuration["argv"], configuration["environment"])
+    os.execve(configuration["argv"][0], configuration["argv"], configuration["environment"])  # noqa: S606 (its purpose)
 
 
 def report(pipe: int, text: str) -> None:

@@ -84,13 +84,17 @@ _OFFERED = re.compile(
 )
 #: Functions at load that the compiler itself adds.
 _AT_LOAD = re.compile(
-    r"(?:frame_dummy|.*__sti____cudaRegisterAll.*|_GLOBAL__sub_I_.*|_GLOBAL__I_.*|register_tm_clones|__cxx_global_var_init.*|init_.*__cudaRegister.*)\Z"
+    r"(?:frame_dummy|.*__sti____cudaRegisterAll.*|_GLOBAL__sub_I_.*|_GLOBAL__I_.*|register_tm_clones"
+    r"|__cxx_global_var_init.*|init_.*__cudaRegister.*)\Z"
 )
 
 
 #: Thrust's algorithms; cub's block-wide primitives read other headers of thrust, which are no algorithms.
 _THRUST = frozenset(
-    "sort reduce scan transform transform_reduce inner_product device_vector host_vector copy fill for_each count extrema gather scatter unique".split()
+    (
+        *("sort", "reduce", "scan", "transform", "transform_reduce", "inner_product", "device_vector", "host_vector"),
+        *("copy", "fill", "for_each", "count", "extrema", "gather", "scatter", "unique"),
+    )
 )
 
 
@@ -151,7 +155,8 @@ def screen_headers(headers: Iterator[Path] | list[Path], toolkit: Toolkit, allow
 
 
 def screen_symbols(found: SharedObject, function: str, allow: tuple[str, ...], runtime: frozenset[str]) -> str:
-    """Why the shared object is refused as a cheat; empty when it is not. ``runtime`` are the CUDA runtime's own symbols."""
+    """Why the shared object is refused as a cheat; empty when it is not. ``runtime`` are the CUDA runtime's own
+    symbols."""
     for name in sorted(found.needs):
         for pattern, reason in _NEEDED_PATTERNS:
             if pattern.match(name):

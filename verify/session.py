@@ -1,4 +1,5 @@
-"""A conversation with one runner (``runner/runner.cpp``): commands out, one line back for each, nothing believed without its nonce."""
+"""A conversation with one runner (``runner/runner.cpp``): commands out, one line back for each, nothing believed
+without its nonce."""
 
 from __future__ import annotations
 
@@ -119,8 +120,10 @@ class Session:
     ) -> Run:
         """Call the candidate ``slots`` times on fresh copies of the inputs of ``call``.
 
-        ``flush`` empties the L2 cache first, ``delay`` keeps the default stream busy for so many seconds first, ``restore`` puts
-        back everything that the candidate kept from earlier calls; arrays lie at new places unless ``place`` is the same.
+        ``flush`` empties the L2 cache first, ``delay`` keeps the default stream busy for so many seconds first,
+        ``restore`` puts
+        back everything that the candidate kept from earlier calls; arrays lie at new places unless ``place`` is the
+        same.
         """
         seed = secrets.randbits(60) if place is None else place
         command = f"run {call} {slots} {int(flush)} {int(delay * 1e9)} {int(restore)} {seed}"
@@ -174,7 +177,8 @@ class Session:
         return nonce
 
     def _expect(self, nonce: str, answer: str, seconds: float) -> tuple[str, float]:
-        """The words after ``nonce answer``, and when they came. Anything else on the channel is the candidate's doing."""
+        """The words after ``nonce answer``, and when they came. Anything else on the channel is the candidate's
+        doing."""
         line, at = self._line(seconds)
         first, _, rest = line.partition(" ")
         verb, _, words = rest.partition(" ")

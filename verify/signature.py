@@ -8,12 +8,14 @@ from typing import Any
 
 from verify.task import Task
 
-#: The names are long because the candidate's macros are still in force here. Two types agree when they are the same, or integers of one width and signedness; `const` of a pointee is free.
+#: The names are long because the candidate's macros are still in force here. Two types agree when they are the same,
+#: or integers of one width and signedness; `const` of a pointee is free.
 _TRAITS = """
 #include <type_traits>
 namespace regraph_signature {
 template <class regraph_a, class regraph_b> struct regraph_agree {
-    static constexpr bool value = std::is_same<regraph_a, regraph_b>::value || (std::is_integral<regraph_a>::value && std::is_integral<regraph_b>::value &&
+    static constexpr bool value = std::is_same<regraph_a, regraph_b>::value || (std::is_integral<regraph_a>::value &&
+    std::is_integral<regraph_b>::value &&
         sizeof(regraph_a) == sizeof(regraph_b) && std::is_signed<regraph_a>::value == std::is_signed<regraph_b>::value);
 };
 template <class regraph_a, class regraph_b> struct regraph_agree<regraph_a*, regraph_b*>
@@ -47,7 +49,8 @@ def proof(task: Task) -> str:
 
 
 def mismatch(task: Task, source: str) -> str:
-    """What is plainly wrong with the candidate's signature, with its line; empty when nothing is, or when it is not plain."""
+    """What is plainly wrong with the candidate's signature, with its line; empty when nothing is, or when it is not
+    plain."""
     found = _definitions(source, task.function)
     if not found:
         if not re.search(rf"\b{task.function}\s*\(", source):

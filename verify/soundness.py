@@ -112,7 +112,8 @@ def _outputs_differ(task: Task, call: Call, expected: Sequence[Array], got: Sequ
         good = within(wanted, found, parameter.accepted)
         if not good.all():
             first = int(np.flatnonzero(~good.reshape(-1))[0])
-            return f"{parameter.name}[{first}] = {found.reshape(-1)[first]:.9g}, expected {wanted.reshape(-1)[first]:.9g} at {dict(call.sizes)}"
+            values = f"{found.reshape(-1)[first]:.9g}, expected {wanted.reshape(-1)[first]:.9g}"
+            return f"{parameter.name}[{first}] = {values} at {dict(call.sizes)}"
     return ""
 
 
@@ -136,7 +137,10 @@ class _Trial:
         """Other poison must not change the answer."""
         for index, parameter in self._writable():
             if not same_bits(self.outputs[0][index], self.repeated[index]):
-                yield f"`{parameter.name}` is not written whole: what stood there before shows through (declare it inout, or write every element)"
+                yield (
+                    f"`{parameter.name}` is not written whole: what stood there before shows through "
+                    "(declare it inout, or write every element)"
+                )
             elif parameter.dtype.floating and np.isnan(self.outputs[0][index]).any():
                 yield f"`{parameter.name}` holds NaN with plain inputs"
 
@@ -194,7 +198,8 @@ class _Trial:
         """The first call with ``parameter`` changed: single elements, then all, taken from other seeds."""
         base, others = self.calls[0], self.calls[1:]
         if isinstance(parameter.generator, Python):
-            # Belongs together with other parameters (row pointers and columns): the whole group changes, or a float alone.
+            # Belongs together with other parameters (row pointers and columns): the whole group changes, or a float
+            # alone.
             group = [k for k, p in enumerate(self.task.parameters) if p.generator == parameter.generator]
             if not parameter.dtype.floating or not parameter.is_array:
                 yield _replaced(base, {k: others[0].arguments[k] for k in group})

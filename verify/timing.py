@@ -15,7 +15,8 @@ _RESAMPLES = 2000
 def relative_error(samples: Sequence[float]) -> float:
     """Relative standard error of the mean of the middle 80 % of ``samples``; infinite for fewer than three.
 
-    A stray slow sample (a clock change, another process) says nothing about the kernel and must not keep it from settling.
+    A stray slow sample (a clock change, another process) says nothing about the kernel and must not keep it from
+    settling.
     """
     kept = _trimmed(samples)
     if len(kept) < 3:

@@ -45,10 +45,19 @@ class Histogram(Linear):
         self.shown = str(self.bins)
         if rng.random() < 0.35:
             self.shown = self.names.prefer(("BINS", "NBINS", "K", "BUCKETS"))
-            self.constants.append(rng.choice((f"constexpr int {self.shown} = {self.bins};", f"#define {self.shown} {self.bins}")))
+            self.constants.append(
+                rng.choice((f"constexpr int {self.shown} = {self.bins};", f"#define {self.shown} {self.bins}"))
+            )
         load = f"{self.a}«{self.variable}»"
         n = self.shown
-        self.place = rng.choice((f"{load} % {n}", f"{load} / {rng.randint(2, 9)} % {n}", f"({load} + {rng.randint(1, 9)}) % {n}", f"{load} * {rng.randint(2, 9)} % {n}"))
+        self.place = rng.choice(
+            (
+                f"{load} % {n}",
+                f"{load} / {rng.randint(2, 9)} % {n}",
+                f"({load} + {rng.randint(1, 9)}) % {n}",
+                f"{load} * {rng.randint(2, 9)} % {n}",
+            )
+        )
         inputs = [Argument("input", "int", self.a, self.count)]
         self.weight = "1"
         if rng.random() < 0.25:
@@ -81,7 +90,14 @@ class Histogram(Linear):
     def render(self, state: State) -> str:
         if not state:
             clear = [self.loop(self.zeroer, self.shown), f"{self.out}[{self.zeroer}] = 0;", "}"]
-            return self.sequential([*clear, self.loop(self.variable, self.count, kind=self.index_type()), *self.count_in(self.out, False), "}"])
+            return self.sequential(
+                [
+                    *clear,
+                    self.loop(self.variable, self.count, kind=self.index_type()),
+                    *self.count_in(self.out, False),
+                    "}",
+                ]
+            )
         target = self.out
         before: list[str] = []
         after: list[str] = []
@@ -95,7 +111,11 @@ class Histogram(Linear):
         body = self.count_in(target, True)
         walk = self.walk(state, Shape(self.count, lambda _: body, self.variable), last=not after)
         host = [f"cudaMemset({self.out}, 0, {self.shown} * sizeof(int));"]
-        return self.cuda(state, [self.kernel(state, [*before, *walk, *after])], host + self.launch(state, self.count, per=self.per(state)))
+        return self.cuda(
+            state,
+            [self.kernel(state, [*before, *walk, *after])],
+            host + self.launch(state, self.count, per=self.per(state)),
+        )
 
     def techniques(self, state: State) -> set[str]:
         found = self.common(state, "") | self.walkers(state) | {"private"}
@@ -118,11 +138,17 @@ class TwoPass(Linear):
         self.temporary = self.names.prefer(("tmp", "temp", "mid", "scratch", "buf"))
         split = max(1, len(self.inputs) - 1)
         self.scalars = [self.names.take("scalar") for _ in range(rng.choice((0, 1)))]
-        leaf = lambda n: f"{n}«{self.variable}»"  # noqa: E731
+
+        def leaf(name: str) -> str:
+            return f"{name}«{self.variable}»"
+
         self.firsts, self.seconds = self.inputs[:split], self.inputs[split:]
         self.first = text(rng, self.kind, [leaf(n) for n in self.firsts])
         self.second = text(rng, self.kind, ["§", *(leaf(n) for n in self.seconds), *self.scalars])
-        arrays = [*(Argument("input", self.kind, n, self.count) for n in self.inputs), Argument("output", self.kind, self.out, self.count)]
+        arrays = [
+            *(Argument("input", self.kind, n, self.count) for n in self.inputs),
+            Argument("output", self.kind, self.out, self.count),
+        ]
         scalars = [Argument("scalar", self.kind, n) for n in self.scalars]
         self.arguments = [*arrays, *scalars, *self.sized((self.count, self.count))]
         self.by_vector = rng.random() < 0.5
@@ -137,7 +163,9 @@ class TwoPass(Linear):
                 if "vector" not in self.extra_includes:
                     self.extra_includes.append("vector")
                 return self.sequential([f"std::vector<{kind}> {tmp}({self.count});", loop, *one, "}", loop, *two, "}"])
-            return self.sequential([f"{kind}* {tmp} = new {kind}[{self.count}];", loop, *one, "}", loop, *two, "}", f"delete[] {tmp};"])
+            return self.sequential(
+                [f"{kind}* {tmp} = new {kind}[{self.count}];", loop, *one, "}", loop, *two, "}", f"delete[] {tmp};"]
+            )
         if "fuse" in state:
             v = state["fuse"]["value"]
             v = v if self.names.free(v) else v + "_one"
@@ -149,11 +177,29 @@ class TwoPass(Linear):
         names_a = self.signature(state, self.firsts)
         names_b = self.signature(state, [*self.seconds, self.out, *self.scalars])
         kernel = self.kernel_name(state)
-        first = self.kernel(state, self.walk(state, Shape(self.count, lambda _: one, i)), name=f"{kernel}_1", signature=f"{names_a}, {pointer}, {size}")
-        second = self.kernel(state, self.walk(state, Shape(self.count, lambda _: two, i)), name=f"{kernel}_2", signature=f"const {pointer}, {names_b}, {size}")
+        first = self.kernel(
+            state,
+            self.walk(state, Shape(self.count, lambda _: one, i)),
+            name=f"{kernel}_1",
+            signature=f"{names_a}, {pointer}, {size}",
+        )
+        second = self.kernel(
+            state,
+            self.walk(state, Shape(self.count, lambda _: two, i)),
+            name=f"{kernel}_2",
+            signature=f"const {pointer}, {names_b}, {size}",
+        )
         host = [f"{pointer};", f"cudaMalloc(&{tmp}, {self.count} * sizeof({kind}));"]
-        host += self.launch(state, self.count, kernel=f"{kernel}_1", passed=f"{', '.join(self.firsts)}, {tmp}, {self.count}")
-        host += self.launch(state, self.count, kernel=f"{kernel}_2", passed=f"{tmp}, {self.passed([*self.seconds, self.out, *self.scalars])}, {self.count}", declare=False)
+        host += self.launch(
+            state, self.count, kernel=f"{kernel}_1", passed=f"{', '.join(self.firsts)}, {tmp}, {self.count}"
+        )
+        host += self.launch(
+            state,
+            self.count,
+            kernel=f"{kernel}_2",
+            passed=f"{tmp}, {self.passed([*self.seconds, self.out, *self.scalars])}, {self.count}",
+            declare=False,
+        )
         return self.cuda(state, [first, second], [*host, f"cudaFree({tmp});"])
 
     def techniques(self, state: State) -> set[str]:
@@ -178,7 +224,9 @@ class Scatter(Linear):
         self.a, self.out = self.names.take("input"), self.names.take("output")
         self.table = self.names.prefer(("idx", "indices", "perm", "map", "keys", "segment"))
         self.sums = rng.random() < 0.5 and self.kind != "double"
-        self.value = f"{self.a}«{self.variable}»" if rng.random() < 0.4 else text(rng, self.kind, [f"{self.a}«{self.variable}»"])
+        self.value = (
+            f"{self.a}«{self.variable}»" if rng.random() < 0.4 else text(rng, self.kind, [f"{self.a}«{self.variable}»"])
+        )
         self.groups = self.names.take("inner") if self.sums else self.count
         if self.sums:
             self.dims[self.groups] = 17
@@ -186,18 +234,46 @@ class Scatter(Linear):
         out = Argument("output", self.kind, self.out, self.groups)
         table = Argument("input", "int", self.table, self.count, self.groups)
         data = Argument("input", self.kind, self.a, self.count)
-        self.arguments = [*([table, data] if rng.random() < 0.5 else [data, table]), out, *self.sized(*((n, n) for n in dict.fromkeys((self.count, self.groups))))]
+        self.arguments = [
+            *([table, data] if rng.random() < 0.5 else [data, table]),
+            out,
+            *self.sized(*((n, n) for n in dict.fromkeys((self.count, self.groups)))),
+        ]
         if not self.sums:
-            self.arguments = [Argument(a.kind, a.type, a.name, a.size, "permutation:" + self.count if a is table else "") for a in self.arguments]
+            self.arguments = [
+                Argument(a.kind, a.type, a.name, a.size, "permutation:" + self.count if a is table else "")
+                for a in self.arguments
+            ]
 
     def render(self, state: State) -> str:
         place = f"{self.table}«{self.variable}»"
         if not state:
             if not self.sums:
-                return self.sequential([self.loop(self.variable, self.count, kind=self.index_type()), f"{self.out}[{place}] = {self.value};", "}"])
-            clear = [self.loop(self.zeroer, self.groups, kind=self.index_type()), f"{self.out}[{self.zeroer}] = {self.zero};", "}"]
-            return self.sequential([*clear, self.loop(self.variable, self.count, kind=self.index_type()), f"{self.out}[{place}] += {self.value};", "}"])
-        body = [f"{self.out}[{place}] = {self.value};"] if not self.sums else [f"atomicAdd(&{self.out}[{place}], {self.value});"]
+                return self.sequential(
+                    [
+                        self.loop(self.variable, self.count, kind=self.index_type()),
+                        f"{self.out}[{place}] = {self.value};",
+                        "}",
+                    ]
+                )
+            clear = [
+                self.loop(self.zeroer, self.groups, kind=self.index_type()),
+                f"{self.out}[{self.zeroer}] = {self.zero};",
+                "}",
+            ]
+            return self.sequential(
+                [
+                    *clear,
+                    self.loop(self.variable, self.count, kind=self.index_type()),
+                    f"{self.out}[{place}] += {self.value};",
+                    "}",
+                ]
+            )
+        body = (
+            [f"{self.out}[{place}] = {self.value};"]
+            if not self.sums
+            else [f"atomicAdd(&{self.out}[{place}], {self.value});"]
+        )
         host = [f"cudaMemset({self.out}, 0, {self.groups} * sizeof({self.kind}));"] if self.sums else []
         walk = self.walk(state, Shape(self.count, lambda _: body, self.variable))
         return self.cuda(state, [self.kernel(state, walk)], host + self.launch(state, self.count, per=self.per(state)))

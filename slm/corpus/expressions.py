@@ -10,7 +10,9 @@ Text = tuple[str, int]  # the text and how tightly it binds: 0 comparison, 1 sum
 
 def literal(rng: random.Random, kind: str, *, positive: bool = True) -> str:
     if kind in ("float", "double"):
-        value = rng.choice((0.5, 2.0, 1.0, 0.25, 1.5, 3.0, 0.1, 4.0, 0.01, 10.0, round(rng.uniform(0, 5), rng.randint(1, 3))))
+        value = rng.choice(
+            (0.5, 2.0, 1.0, 0.25, 1.5, 3.0, 0.1, 4.0, 0.01, 10.0, round(rng.uniform(0, 5), rng.randint(1, 3)))
+        )
         return f"{value}f" if kind == "float" else f"{value}"
     return str(rng.choice((1, 2, 3, 4, 5, 7, rng.randint(2, 99))))
 
@@ -28,21 +30,32 @@ def _unary(rng: random.Random, kind: str, part: Text) -> Text:
     if kind in ("float", "double"):
         forms: list[Callable[[], Text]] = [
             lambda: (f"@exp(-{_wrap(part, 3)})", 3),
-            lambda: (f"@log({_wrap(part, 1)} * {_wrap(part, 2)} + {literal(rng, kind)})" if part[1] == 3 and len(text) < 16
-                     else f"@log(@abs({text}) + {_one(kind)})", 3),
-            lambda: (f"@sin({text})", 3), lambda: (f"@cos({text})", 3), lambda: (f"@tanh({text})", 3),
-            lambda: (f"@sqrt(@abs({text}))", 3), lambda: (f"@abs({text})", 3),
-            lambda: (f"@max({text}, {zero(kind)})", 3), lambda: (f"@min({text}, {literal(rng, kind)})", 3),
+            lambda: (
+                f"@log({_wrap(part, 1)} * {_wrap(part, 2)} + {literal(rng, kind)})"
+                if part[1] == 3 and len(text) < 16
+                else f"@log(@abs({text}) + {_one(kind)})",
+                3,
+            ),
+            lambda: (f"@sin({text})", 3),
+            lambda: (f"@cos({text})", 3),
+            lambda: (f"@tanh({text})", 3),
+            lambda: (f"@sqrt(@abs({text}))", 3),
+            lambda: (f"@abs({text})", 3),
+            lambda: (f"@max({text}, {zero(kind)})", 3),
+            lambda: (f"@min({text}, {literal(rng, kind)})", 3),
             lambda: (f"{_one(kind)} / ({_one(kind)} + @exp(-{_wrap(part, 3)}))", 2),
             lambda: (f"{text} * {text}", 2) if part[1] == 3 and len(text) < 16 else (f"@abs({text})", 3),
-        ]  # fmt: skip
+        ]
     else:
         forms = [
-            lambda: (f"@abs({text})", 3), lambda: (f"({_wrap(part, 2)} & {rng.choice((1, 3, 7, 15, 63, 255))})", 3),
-            lambda: (f"({_wrap(part, 2)} >> {rng.randint(1, 4)})", 3), lambda: (f"@max({text}, {rng.randint(0, 9)})", 3),
-            lambda: (f"@min({text}, {rng.randint(1, 99)})", 3), lambda: (f"{_wrap(part, 3)} % {rng.randint(2, 17)}", 2),
+            lambda: (f"@abs({text})", 3),
+            lambda: (f"({_wrap(part, 2)} & {rng.choice((1, 3, 7, 15, 63, 255))})", 3),
+            lambda: (f"({_wrap(part, 2)} >> {rng.randint(1, 4)})", 3),
+            lambda: (f"@max({text}, {rng.randint(0, 9)})", 3),
+            lambda: (f"@min({text}, {rng.randint(1, 99)})", 3),
+            lambda: (f"{_wrap(part, 3)} % {rng.randint(2, 17)}", 2),
             lambda: (f"({_wrap(part, 2)} ^ {rng.randint(1, 63)})", 3),
-        ]  # fmt: skip
+        ]
     return rng.choice(forms)()
 
 
@@ -91,9 +104,14 @@ def condition(rng: random.Random, kind: str, left: str, right: str | None = None
 
 
 def statements(
-    rng: random.Random, kind: str, leaves: Sequence[str], local: Callable[[], str], count: int, counter: Callable[[], str],
+    rng: random.Random,
+    kind: str,
+    leaves: Sequence[str],
+    local: Callable[[], str],
+    count: int,
+    counter: Callable[[], str],
     increment: Callable[[str], str],
-) -> tuple[list[str], list[str]]:  # fmt: skip
+) -> tuple[list[str], list[str]]:
     """Definitions, branches, ternaries and short loops -> (lines, names that hold a value)."""
     lines: list[str] = []
     todo = list(leaves)
@@ -138,12 +156,12 @@ def statements(
         else:
             name, step = rng.choice(free), counter()
             half = literal(rng, kind) if kind == "int" else {"float": "0.5f", "double": "0.5"}[kind]
-            lines += [
-                "@unroll",
-                f"for (int {step} = 0; {step} < {rng.choice((2, 3, 4, 5, 8, 10))}; {increment(step)}) {{",
-                f"{name} = {name} {'*' if kind != 'int' else '+'} {half} {rng.choice('+-')} {text(rng, kind, [x for x in some() if x != name] or [leaves[0]], 0)};"
-                if kind != "int"
-                else f"{name} = ({name} * {half} + {step}) % 1009;",
-                "}",
-            ]
+            head = f"for (int {step} = 0; {step} < {rng.choice((2, 3, 4, 5, 8, 10))}; {increment(step)}) {{"
+            if kind == "int":
+                inner = f"{name} = ({name} * {half} + {step}) % 1009;"
+            else:
+                sign = rng.choice("+-")
+                inner = f"{name} = {name} * {half} {sign} "
+                inner += text(rng, kind, [x for x in some() if x != name] or [leaves[0]], 0) + ";"
+            lines += ["@unroll", head, inner, "}"]
     return lines, have

@@ -56,15 +56,41 @@ class Family:
         self.helpers: list[list[str]] = []  # device functions of the program's own: `@device float f(float x) {`
         self.size_type = rng.choice(("int",) * 8 + ("size_t", "long long"))
         self.comment = self._comment() if rng.random() < 0.2 else ""
-        self.extra_includes = [i for i in ("cstddef", "cstdint", "algorithm", "cstring", "vector") if rng.random() < 0.06]
+        self.extra_includes = [
+            i for i in ("cstddef", "cstdint", "algorithm", "cstring", "vector") if rng.random() < 0.06
+        ]
         self.setup()
+        if rng.random() < 0.35:
+            rng.shuffle(self.arguments)
 
     def setup(self) -> None:
         raise NotImplementedError
 
     def _comment(self) -> str:
         rng = self.rng
-        words = [rng.choice(("of", "the", "each", "over", "for", "and", "elements", "per", "row", "sum", "one", "value", "every", "y =", "a * x", "with")) for _ in range(rng.randint(2, 7))]  # fmt: skip
+        words = [
+            rng.choice(
+                (
+                    "of",
+                    "the",
+                    "each",
+                    "over",
+                    "for",
+                    "and",
+                    "elements",
+                    "per",
+                    "row",
+                    "sum",
+                    "one",
+                    "value",
+                    "every",
+                    "y =",
+                    "a * x",
+                    "with",
+                )
+            )
+            for _ in range(rng.randint(2, 7))
+        ]
         return "// " + " ".join(words).capitalize() + rng.choice((".", ""))
 
     # -- signature
@@ -121,9 +147,14 @@ class Family:
         device = state is not None
         state = state or {}
         body = resolve(
-            "\n".join(flat), self.kind, device=device, math=self.style.math,
-            ldg=state.get("ldg", {}).get("form", ""), fast="fast" in state, fma="fma" in state,
-        )  # fmt: skip
+            "\n".join(flat),
+            self.kind,
+            device=device,
+            math=self.style.math,
+            ldg=state.get("ldg", {}).get("form", ""),
+            fast="fast" in state,
+            fma="fma" in state,
+        )
         return lay_out(body.split("\n"), self.style)
 
     def sequential(self, body: list[str]) -> str:
@@ -205,9 +236,17 @@ class Family:
         return "int" if self.size_type == "int" else self.size_type
 
     def launch(
-        self, state: State, count: str, *, kernel: str = "", passed: str = "", per: int = 1, declare: bool = True,
-        fixed: str = "", threads: int = 0,
-    ) -> list[str]:  # fmt: skip
+        self,
+        state: State,
+        count: str,
+        *,
+        kernel: str = "",
+        passed: str = "",
+        per: int = 1,
+        declare: bool = True,
+        fixed: str = "",
+        threads: int = 0,
+    ) -> list[str]:
         """Lines that launch a 1-D kernel; ``per`` elements a thread, ``fixed`` a grid expression of its own."""
         how = state["parallel"]["launch"]
         block_word, grid_word = (self.word(w) for w in state["parallel"]["words"])
@@ -219,7 +258,9 @@ class Family:
             grid = fixed or f"({count} + {threads * per - 1}) / {threads * per}"
         else:
             grid = fixed or (
-                f"({count} + {block_word} * {per} - 1) / ({block_word} * {per})" if per > 1 else f"({count} + {block_word} - 1) / {block_word}"
+                f"({count} + {block_word} * {per} - 1) / ({block_word} * {per})"
+                if per > 1
+                else f"({count} + {block_word} - 1) / {block_word}"
             )
         kind = self.size_type
         if cap and not fixed:
@@ -232,7 +273,10 @@ class Family:
         if how == "inline":
             return [f"{kernel}<<<{grid}, {threads}>>>({passed});"]
         if how == "dim3":
-            made = [f"dim3 {block_word}({threads});", f"dim3 {grid_word}({grid.replace(block_word, f'{block_word}.x')});"]
+            made = [
+                f"dim3 {block_word}({threads});",
+                f"dim3 {grid_word}({grid.replace(block_word, f'{block_word}.x')});",
+            ]
         else:
             const = "const " if how == "const" else ""
             made = [f"{const}int {block_word} = {threads};", f"{const}int {grid_word} = {grid};"]
@@ -251,7 +295,9 @@ class Family:
         cast = "" if kind == "int" else f"({kind})"
         start = self.global_index(state)
         if cast:
-            start = f"{cast}{start}" if not state["parallel"]["swap"] else f"threadIdx.x + {cast}blockIdx.x * blockDim.x"
+            start = (
+                f"{cast}{start}" if not state["parallel"]["swap"] else f"threadIdx.x + {cast}blockIdx.x * blockDim.x"
+            )
         if shape.first:
             start += f" + {shape.first}"
         if "gridstride" in state:
@@ -259,10 +305,27 @@ class Family:
             step = self.word(idiom["stride"])
             width = f"{cast}blockDim.x * gridDim.x"
             if idiom["loop"] == "inline":
-                return ["@outer_unroll", f"for ({kind} {index} = {start}; {index} < {shape.count}; {index} += {width}) {{", *shape.body(index), "}"]  # fmt: skip
+                return [
+                    "@outer_unroll",
+                    f"for ({kind} {index} = {start}; {index} < {shape.count}; {index} += {width}) {{",
+                    *shape.body(index),
+                    "}",
+                ]
             if idiom["loop"] == "named":
-                return [f"const {kind} {step} = {width};", "@outer_unroll", f"for ({kind} {index} = {start}; {index} < {shape.count}; {index} += {step}) {{", *shape.body(index), "}"]  # fmt: skip
-            return [f"{kind} {index} = {start};", f"while ({index} < {shape.count}) {{", *shape.body(index), f"{index} += {width};", "}"]  # fmt: skip
+                return [
+                    f"const {kind} {step} = {width};",
+                    "@outer_unroll",
+                    f"for ({kind} {index} = {start}; {index} < {shape.count}; {index} += {step}) {{",
+                    *shape.body(index),
+                    "}",
+                ]
+            return [
+                f"{kind} {index} = {start};",
+                f"while ({index} < {shape.count}) {{",
+                *shape.body(index),
+                f"{index} += {width};",
+                "}",
+            ]
         if "coarsen" in state:
             idiom = state["coarsen"]
             factor = idiom["factor"]
@@ -274,9 +337,15 @@ class Family:
                 first = f"({start}) * {factor}"
                 each = f"{base} + {step}"
             return [
-                f"{kind} {base} = {first};", "@outer_unroll", self.loop(step, str(factor)), f"{kind} {index} = {each};",
-                f"if ({index} < {shape.count}) {{", *shape.body(index), "}", "}",
-            ]  # fmt: skip
+                f"{kind} {base} = {first};",
+                "@outer_unroll",
+                self.loop(step, str(factor)),
+                f"{kind} {index} = {each};",
+                f"if ({index} < {shape.count}) {{",
+                *shape.body(index),
+                "}",
+                "}",
+            ]
         return [f"{kind} {index} = {start};", *self.guarded(state, index, shape.count, shape.body(index), last=last)]
 
     # -- techniques

@@ -19,18 +19,32 @@ IDIOMS: dict[str, dict[str, tuple[Any, ...]]] = {
         "guard": ("if", "return"),
         "launch": ("named", "inline", "const", "dim3"),
         "kernel": ("{}_kernel", "k_{}", "{}Kernel", "{}_gpu", "{}_cuda"),
-        "words": (("threads", "blocks"), ("block", "grid"), ("block_size", "grid_size"), ("tpb", "nblk"), ("BLOCK", "GRID")),
+        "words": (
+            ("threads", "blocks"),
+            ("block", "grid"),
+            ("block_size", "grid_size"),
+            ("tpb", "nblk"),
+            ("BLOCK", "GRID"),
+        ),
         "index": ("i", "idx", "tid", "gid"),
         "flat": (False, True),
         "sync": (False, False, True),
         "memset": ("cudaMemset",),
     },
-    "gridstride": {"loop": ("inline", "named", "while"), "stride": ("stride", "step", "total"), "cap": (1024, 4096, 256, 65535, 0)},
+    "gridstride": {
+        "loop": ("inline", "named", "while"),
+        "stride": ("stride", "step", "total"),
+        "cap": (1024, 4096, 256, 65535, 0),
+    },
     "block": {"block": COMMON_BLOCKS, "block2": BLOCKS_2D},
     "restrict": {"outputs": (True, False)},
     "ldg": {"form": ("&a[i]", "a + i")},
     "vec": {"cast": ("reinterpret", "c"), "tail": ("threads", "loop"), "index": ("i", "v", "q")},
-    "coarsen": {"factor": (4, 2, 8), "apart": ("block", "chunk"), "words": (("base", "k"), ("start", "j"), ("first", "u"))},
+    "coarsen": {
+        "factor": (4, 2, 8),
+        "apart": ("block", "chunk"),
+        "words": (("base", "k"), ("start", "j"), ("first", "u")),
+    },
     "unroll": {"pragma": ("#pragma unroll", "#pragma unroll 4", "#pragma unroll 2", "#pragma unroll 8")},
     "fast": {},
     "fma": {},
@@ -50,12 +64,17 @@ IDIOMS: dict[str, dict[str, tuple[Any, ...]]] = {
         "where": ("inline", "function"),
         "rows": ("warp", "block"),
     },
-    "tile": {"size": (16, 32, 8), "name": ("tile", "s", "sh", "buf"), "spelled": ("literal", "constant"), "ty": (("tx", "ty"), ("x", "y"), ("lx", "ly"))},
+    "tile": {
+        "size": (16, 32, 8),
+        "name": ("tile", "s", "sh", "buf"),
+        "spelled": ("literal", "constant"),
+        "ty": (("tx", "ty"), ("x", "y"), ("lx", "ly")),
+    },
     "pad": {"by": (1, 1, 2)},
     "regtile": {"factor": (4, 2), "name": ("acc", "sum", "r")},
     "private": {"name": ("local", "hist", "bins_s", "sh"), "loop": ("b", "k", "t")},
     "fuse": {"value": ("v", "mid", "t")},
-}  # fmt: skip
+}
 
 
 def canonical(technique: str) -> Idiom:

@@ -37,12 +37,19 @@ def draw_style(rng: random.Random) -> Style:
     plain = rng.random() < 0.4
     flag = (lambda p: False) if plain else (lambda p: rng.random() < p)
     return Style(
-        indent=rng.choice((4, 4, 4, 2)), allman=flag(0.2), bare=flag(0.5), one_line=flag(0.35),
-        star_right=flag(0.35), postfix=rng.random() < 0.4, math=rng.choice(("std", "std", "suffix", "plain")),
-    )  # fmt: skip
+        indent=rng.choice((4, 4, 4, 2)),
+        allman=flag(0.2),
+        bare=flag(0.5),
+        one_line=flag(0.35),
+        star_right=flag(0.35),
+        postfix=rng.random() < 0.4,
+        math=rng.choice(("std", "std", "suffix", "plain")),
+    )
 
 
-def resolve(text: str, kind: str, *, device: bool, math: str, ldg: str = "", fast: bool = False, fma: bool = False) -> str:
+def resolve(
+    text: str, kind: str, *, device: bool, math: str, ldg: str = "", fast: bool = False, fma: bool = False
+) -> str:
     """Resolve the marks for element type ``kind``; ``ldg`` is "", "&a[i]" or "a + i"."""
     suffix = SUFFIX.get(kind, "")
     if math == "plain" and ("@min(" in text or "@max(" in text):
@@ -57,7 +64,9 @@ def resolve(text: str, kind: str, *, device: bool, math: str, ldg: str = "", fas
     if "@wide" in text or "⌊" in text:  # an accumulator that is a double in sequential code only
         zero = "0.0f" if kind == "float" else "0.0"
         text = text.replace("@wide0", zero if device else "0.0").replace("@wide ", f"{kind} " if device else "double ")
-        text = _NARROW.sub(r"\1" if device else rf"static_cast<{kind}>(\1)" if math == "std" else rf"({kind})(\1)", text)
+        text = _NARROW.sub(
+            r"\1" if device else rf"static_cast<{kind}>(\1)" if math == "std" else rf"({kind})(\1)", text
+        )
     while "⟪" in text:
         text = _FMA.sub(rf"fma{suffix}(\1, \2, \3)" if fma else r"\1 * \2 + \3", text)
 
@@ -99,7 +108,9 @@ def lay_out(lines: list[str], style: Style) -> str:
             depth += 1
     text = "\n".join(out) + "\n"
     if style.star_right:
-        text = re.sub(r"\b(float|double|int|unsigned|long long|uint8_t|int8_t|uint16_t|unsigned char)\* (?=\w)", r"\1 *", text)
+        text = re.sub(
+            r"\b(float|double|int|unsigned|long long|uint8_t|int8_t|uint16_t|unsigned char)\* (?=\w)", r"\1 *", text
+        )
     return text
 
 

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from search import prompt
+from slm.corpus import fields, real
 from slm.corpus import techniques as words
-from slm.corpus.counting import Histogram, Scatter, TwoPass
+from slm.corpus.draws import Drawer
 from slm.corpus.family import Family, State
-from slm.corpus.idioms import DIRECT, IDIOMS, Idiom, canonical, draw
-from slm.corpus.nests import Contraction, Nest
-from slm.corpus.reductions import Reduction, Rows
-from slm.corpus.tiles import Product, Stencil, Transposition
+from slm.corpus.idioms import IDIOMS, Idiom, canonical, draw
 
-FAMILIES: dict[type[Family], int] = {
-    Nest: 26, Contraction: 26, Reduction: 14, Rows: 14, Product: 8, Transposition: 4, Stencil: 5, Histogram: 4, TwoPass: 4, Scatter: 3,
-}  # fmt: skip
-# Pairs that training never shows, for the evaluation's set of unseen pairs.
-HELD_OUT: frozenset[tuple[str, str]] = frozenset((
-    ("reduction", "vec"), ("rows", "fast"), ("contraction", "ldg"), ("stencil", "bounds"), ("transposition", "restrict"), ("histogram", "gridstride"),
-    ("product", "unroll"), ("twopass", "block"), ("scatter", "coarsen"), ("nest", "fma"),
-))  # fmt: skip
 RECIPES: dict[str, tuple[str, ...]] = {
     "nest": ("parallel", "vec", "restrict"),
     "contraction": ("parallel", "restrict", "unroll"),
@@ -37,15 +25,26 @@ RECIPES: dict[str, tuple[str, ...]] = {
 }
 # How often a technique is the one to learn, where the draw does not leave it to the families.
 SHARES = {
-    "parallel": 16, "gridstride": 6, "block": 3, "restrict": 3, "ldg": 4, "vec": 9, "coarsen": 6, "unroll": 5, "fast": 4, "fma": 4, "bounds": 3,
-    "smem": 7, "warp": 8, "tile": 8, "pad": 4, "regtile": 5, "private": 4, "fuse": 4,
-}  # fmt: skip
+    "parallel": 16,
+    "gridstride": 6,
+    "block": 3,
+    "restrict": 3,
+    "ldg": 4,
+    "vec": 9,
+    "coarsen": 6,
+    "unroll": 5,
+    "fast": 4,
+    "fma": 4,
+    "bounds": 3,
+    "smem": 7,
+    "warp": 8,
+    "tile": 8,
+    "pad": 4,
+    "regtile": 5,
+    "private": 4,
+    "fuse": 4,
+}
 TECHNIQUES = tuple(IDIOMS)
-# Where a technique that few families take is to be looked for.
-PLACES: dict[str, tuple[type[Family], ...]] = {
-    "tile": (Product, Transposition, Stencil), "pad": (Product, Transposition, Stencil), "regtile": (Product,), "private": (Histogram,),
-    "fuse": (TwoPass,), "smem": (Reduction, Rows), "warp": (Reduction, Rows), "vec": (Nest, Nest, Reduction),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ class Sample:
     arguments: tuple[tuple[str, str, str, str, str], ...]
     dims: tuple[tuple[str, int], ...]
     idiom: tuple[tuple[str, str], ...]
+    marred: bool = False  # holds statements or names that were changed alike in both codes, so that they must be copied
 
 
 def fenced(code: str) -> str:
@@ -75,87 +75,8 @@ def fenced(code: str) -> str:
 REFUSED = "suitable: no\n"
 
 
-class Maker:
+class Maker(Drawer):
     """Draws samples; ``pieces`` are the words from which names are invented."""
-
-    def __init__(
-        self, rng: random.Random, pieces: Sequence[str], *, held_out: bool = False, families: dict[type[Family], int] | None = None,
-    ) -> None:  # fmt: skip
-        self.rng = rng
-        self.pieces = pieces
-        self.held_out = held_out  # whether pairs of HELD_OUT may be drawn as the step to learn
-        chosen = families or FAMILIES
-        self.families = list(chosen)
-        self.weights = list(chosen.values())
-
-    def family(self) -> Family:
-        return self.rng.choices(self.families, self.weights)[0](self.rng, self.pieces)
-
-    def idiom(self, technique: str, *, first: bool) -> Idiom:
-        idiom = draw(self.rng, technique)
-        if first and technique != "parallel":
-            idiom["parallel"] = draw(self.rng, "parallel")
-        return idiom
-
-    def unusual(self, idiom: Idiom) -> Idiom:
-        """Names that no list holds for an idiom's own variables, in code that is given and not to be written."""
-        result = dict(idiom)
-        maker = self.rng.choice(self.pieces or ("v",))
-        if "words" in result and self.rng.random() < 0.3:
-            result["words"] = (f"{maker}_t", f"{maker}_b")
-        if "memset" in result and self.rng.random() < 0.3:
-            result["memset"] = "cudaMemsetAsync"
-        if "kernel" in result and self.rng.random() < 0.4:
-            result["kernel"] = self.rng.choice((f"{maker}_{{}}", f"{{}}_{maker}", f"{maker}_kern", f"{maker}Kernel"))
-        return result
-
-    def state(self, family: Family, steps: int, start: str = "") -> State:
-        """A state after ``steps`` random techniques, the first of them ``start`` where it is given."""
-        state: State = {}
-        for k in range(steps):
-            if not state:
-                options = [start] if start else ["parallel"] * 3 + ["smem", "gridstride", "warp", "tile"]
-            else:
-                options = sorted(family.techniques(state))
-            if not options:
-                break
-            technique = self.rng.choice(options)
-            new = family.apply(state, technique, self.unusual(self.idiom(technique, first=k == 0)))
-            state = new or state
-        return state
-
-    def step(self, technique: str = "", family_name: str = "", first: bool | None = None) -> tuple[Family, State, str]:
-        """A family, a state, and a technique that applies there; ``first``: the state is the sequential code."""
-        rng = self.rng
-        while True:
-            places = PLACES.get(technique)
-            family = rng.choice(places)(rng, self.pieces) if places else self.family()
-            if family_name and family.name != family_name:
-                continue
-            steps = rng.choice((0, 0, 1, 1, 1, 2, 2, 3))
-            if first is True or technique == "parallel":
-                steps = 0
-            elif first is False or (technique and technique not in DIRECT):
-                steps = max(steps, 1)
-            state = self.state(family, steps, "tile" if technique in ("pad", "regtile") else "") if steps else {}
-            if first is not None and bool(state) == first:
-                continue
-            if not state:
-                options = ["parallel"] * 8 + sorted(DIRECT)
-            else:
-                options = sorted(family.techniques(state))
-            if technique:
-                options = [t for t in options if t == technique]
-            if not self.held_out:
-                options = [t for t in options if (family.name, t) not in HELD_OUT]
-            if not options:
-                continue
-            chosen = rng.choice(options)
-            if chosen in ("block", "restrict", "ldg", "bounds") and not technique and rng.random() < 0.4:
-                continue
-            if family.apply(state, chosen, self.idiom(chosen, first=not state)) is None:
-                continue
-            return family, state, chosen
 
     def pair(self) -> Sample:
         """One technique applied to one code: the general prompt."""
@@ -214,11 +135,25 @@ class Maker:
                 detail = rng.choice(words.VAGUE_DETAILS)
         elif which == "right" and rng.random() < 0.12:
             name, detail = self.twisted(name), ""
-        text = prompt.rewrite(name, detail, before, before=example_before, after=example_after, feedback=self.feedback(0.08))
+        text = prompt.rewrite(
+            name,
+            detail,
+            before,
+            before=example_before,
+            after=example_after,
+            feedback=fields.feedback(self.rng, self.pieces, 0.08),
+        )
         return self.sample(family, text, fenced(after), "rewrite", technique, which, state, new, idiom)
 
     def asked(
-        self, family: Family, state: State, technique: str, which: str, idiom: Idiom | None = None, *, vague: bool = False
+        self,
+        family: Family,
+        state: State,
+        technique: str,
+        which: str,
+        idiom: Idiom | None = None,
+        *,
+        vague: bool = False,
     ) -> Sample | None:
         """The general prompt for one chosen step, or None where the step or its example cannot be made."""
         idiom = idiom or self.idiom(technique, first=not state)
@@ -230,22 +165,32 @@ class Maker:
         else:
             other, other_state, other_technique = self.step()
             changed = other.apply(other_state, other_technique, self.idiom(other_technique, first=not other_state))
-            found = (other.render(other_state), other.render(changed)) if changed and other_technique != technique else None
+            found = (
+                (other.render(other_state), other.render(changed)) if changed and other_technique != technique else None
+            )
         if found is None:
             return None
         name = words.name_of(self.rng, technique)
-        detail = self.rng.choice(words.VAGUE_DETAILS) if vague else words.detail_of(self.rng, technique, idiom, explicit=False)
+        detail = (
+            self.rng.choice(words.VAGUE_DETAILS)
+            if vague
+            else words.detail_of(self.rng, technique, idiom, explicit=False)
+        )
         text = prompt.rewrite(name, detail, family.render(state), before=found[0], after=found[1])
         return self.sample(family, text, fenced(family.render(new)), "rewrite", technique, which, state, new, idiom)
 
     def twisted(self, name: str) -> str:
         """A name that a person would make up from parts of the usual one."""
-        extra = self.rng.choice(("with a twist", "again", "(variant)", "for this kernel", "pass", "v2", "on the GPU", "of the inner loop"))
+        extra = self.rng.choice(
+            ("with a twist", "again", "(variant)", "for this kernel", "pass", "v2", "on the GPU", "of the inner loop")
+        )
         return f"{name} {extra}"
 
     def saying(self, technique: str, idiom: Idiom, own: Idiom, planar: bool) -> str:
         """A detail that names every field in which ``idiom`` differs from ``own``, or "" where none does."""
-        differs = {k for k in idiom if idiom[k] != own[k] and k != "parallel" and k != ("block" if planar else "block2")}
+        differs = {
+            k for k in idiom if idiom[k] != own[k] and k != "parallel" and k != ("block" if planar else "block2")
+        }
         shown = {"block2": "block"}
         for _ in range(12):
             template = self.rng.choice(words.DETAILS[technique])
@@ -256,25 +201,6 @@ class Maker:
                 return template.format(**fields)
         return ""
 
-    def example(self, family: Family, state: State, technique: str, idiom: Idiom) -> tuple[str, str] | None:
-        """The same technique in the same idiom on another kernel."""
-        wanted = family.apply(state, technique, idiom)
-        assert wanted is not None
-        form = family.planar_state(wanted)
-        alike = technique in ("parallel", "block", "coarsen") or not state
-        same = family.name if technique in ("smem", "warp") or (technique == "coarsen" and family.name == "transposition") else ""
-        for _ in range(16):
-            other, other_state, _ = self.step(technique, same, first=not state)
-            new = other.apply(other_state, technique, idiom)
-            if new is None or other.function == family.function or (alike and other.planar_state(new) != form):
-                continue
-            if technique == "coarsen" and other.name == "transposition" and not same:
-                continue
-            before, after = other.render(other_state), other.render(new)
-            if before != after and len(before) + len(after) < 5200:
-                return before, after
-        return None
-
     def refuse(self) -> Sample:
         """A technique that this code cannot take: done already, or without a place to stand."""
         rng = self.rng
@@ -284,7 +210,19 @@ class Maker:
             if not state:
                 options = sorted((family.hopeless - {"parallel"}) | {"bounds", "block", "pad"})
             else:
-                done = set(state) & {"restrict", "ldg", "bounds", "gridstride", "vec", "fast", "tile", "pad", "private", "fuse", "warp"}
+                done = set(state) & {
+                    "restrict",
+                    "ldg",
+                    "bounds",
+                    "gridstride",
+                    "vec",
+                    "fast",
+                    "tile",
+                    "pad",
+                    "private",
+                    "fuse",
+                    "warp",
+                }
                 options = sorted((family.hopeless | done | {"parallel"}) - (family.techniques(state) - done))
                 code = family.render(state)
                 if not any(f in code for f in ("expf(", "logf(", "sinf(", "cosf(", "__")) or family.kind != "float":
@@ -308,8 +246,17 @@ class Maker:
                     break
         name = words.name_of(rng, technique)
         detail = words.detail_of(rng, technique, idiom, explicit=rng.random() < 0.5)
-        text = prompt.rewrite(name, detail, family.render(state), before=before_example, after=after_example, feedback=self.feedback(0.05))
-        return self.sample(family, text, REFUSED, "refuse", technique, "right" if before_example else "none", state, None, idiom)
+        text = prompt.rewrite(
+            name,
+            detail,
+            family.render(state),
+            before=before_example,
+            after=after_example,
+            feedback=fields.feedback(self.rng, self.pieces, 0.05),
+        )
+        return self.sample(
+            family, text, REFUSED, "refuse", technique, "right" if before_example else "none", state, None, idiom
+        )
 
     def recipe(self, family: Family, state: State, *, own: bool) -> tuple[State, list[str]]:
         """The family's usual path from ``state``, in the model's own or a random idiom."""
@@ -324,7 +271,8 @@ class Maker:
                 for other in ("parallel", "smem"):
                     new = family.apply(state, other, canonical(other))
                     if new:
-                        state, _ = new, done.append(other)
+                        state = new
+                        done.append(other)
                         break
                 new = family.apply(state, technique, idiom) if technique not in ("parallel", "smem") else None
             if new:
@@ -342,14 +290,16 @@ class Maker:
         if not done:
             if form != "fsr":
                 return self.whole()
-            changed = family.apply(state, "block", canonical("block")) or family.apply(state, "bounds", canonical("bounds"))
+            changed = family.apply(state, "block", canonical("block")) or family.apply(
+                state, "bounds", canonical("bounds")
+            )
             if changed is None:
                 return self.whole()
             new = changed
         before, after = family.render(state), family.render(new)
         if before == after:
             return self.whole()
-        feedback = self.feedback(0.4 if form == "fsr" else 0.1)
+        feedback = fields.feedback(self.rng, self.pieces, 0.4 if form == "fsr" else 0.1)
         answer = fenced(after)
         if form == "standard":
             example_before = example_after = ""
@@ -363,56 +313,101 @@ class Maker:
             text = prompt.cot(before, feedback=feedback)
             answer = "".join(f"{words.NAMES[t][0]}\n" for t in done) + answer
         else:
-            text = prompt.fsr(before, self.task_text(family), self.gpu_text(), feedback=feedback)
+            text = prompt.fsr(before, fields.task_text(self.rng, family), fields.gpu_text(self.rng), feedback=feedback)
         return self.sample(family, text, answer, form, "+".join(done), "none", state, new, {})
 
     def draw(self) -> Sample:
         roll = self.rng.random()
-        if roll < 0.13:
+        if roll < 0.11:
             return self.refuse()
-        if roll < 0.28:
+        if roll < 0.24:
             return self.whole()
-        return self.pair()
+        if roll < 0.40:
+            return self.from_life() or self.pair()
+        sample = self.pair()
+        return self.marred(sample) if sample.technique != "vec" and self.rng.random() < 0.4 else sample
 
-    # -- the other fields of a prompt
-    def feedback(self, share: float) -> str:
-        rng = self.rng
-        if rng.random() > share:
-            return ""
-        name = rng.choice(self.pieces or ("x",))
-        line = rng.randint(3, 60)
-        return rng.choice((
-            f'candidate.cu({line}): error: identifier "{name}" is undefined', f"candidate.cu:{line}:{rng.randint(1, 60)}: error: expected ';' before '{name}'",
-            f"compile_error: candidate.cu({line}): error: expected a \")\"", f"wrong_result: {name}[{rng.randint(0, 9999)}] is {rng.uniform(-9, 9):.4g}, expected {rng.uniform(-9, 9):.4g}",
-            "runtime_error: an illegal memory access was encountered", "timeout: the candidate ran longer than its limit", "nondeterministic: two runs differ",
-            f"passed, {rng.uniform(0.5, 300):.3g} times the sequential code's speed", f"passed in {rng.uniform(0.01, 20):.3g} ms",
-            f'error: calling a __host__ function("std::max<float>") from a __global__ function("{name}") is not allowed',
-            f"no instance of overloaded function matches the argument list, line {line}", "suitable: yes was missing",
-        ))  # fmt: skip
+    def from_life(self) -> Sample | None:
+        """A step of the benchmark's train split under new names, or None where there is none that fits."""
+        rng, pool = self.rng, real.steps()
+        if not pool:
+            return None
+        task, method, detail, before, after = rng.choice(pool)
+        before, after = self.altered(before, after, rng.choice((0.2, 0.6, 0.95)), rng.choice((0, 0, 1, 2, 3)))
+        example = ("", "")
+        if rng.random() < 0.75:
+            others = [s for s in pool if s[0] != task]
+            alike = [s for s in others if set(s[1].lower().split()) & set(method.lower().split())]
+            chosen = rng.choice(alike or others) if rng.random() < 0.85 else rng.choice(others)
+            example = self.altered(chosen[3], chosen[4], rng.choice((0.0, 0.3, 0.9)), rng.choice((0, 0, 1)))
+            if sum(map(len, (*example, before, after))) > 7600:
+                return None
+        text = prompt.rewrite(
+            method,
+            detail,
+            before,
+            before=example[0],
+            after=example[1],
+            feedback=fields.feedback(self.rng, self.pieces, 0.05),
+        )
+        return Sample(
+            text,
+            fenced(after),
+            "life",
+            task,
+            method,
+            "right" if example[0] else "none",
+            "",
+            before,
+            after,
+            task,
+            (),
+            (),
+            (),
+            True,
+        )
 
-    def task_text(self, family: Family) -> str:
-        rng = self.rng
-        title = " ".join(family.function.split("_"))
-        return rng.choice((title, f"{title} over {rng.choice(('all elements', 'every row', 'a matrix', 'the array'))}", f"Write {family.function}: {title}.", f"{family.function}({family.signature()})"))
+    def altered(self, before: str, after: str, share: float, lines: int) -> tuple[str, str]:
+        fresh = self.pieces or ("v", "w")
+        for _ in range(lines):
+            before, after = real.with_extra_line(self.rng, before, after, fresh)
+        return real.renamed(self.rng, before, after, fresh, share) if share else (before, after)
 
-    def gpu_text(self) -> str:
-        rng = self.rng
-        name, capability, units, memory, bandwidth = rng.choice((
-            ("NVIDIA H200", "9.0", 132, 228, 4800), ("NVIDIA A100-SXM4-80GB", "8.0", 108, 164, 2039), ("NVIDIA GeForce RTX 3090 Ti", "8.6", 84, 100, 1008),
-            ("NVIDIA GeForce GTX 1660 SUPER", "7.5", 22, 64, 336), ("NVIDIA L4", "8.9", 58, 100, 300), ("Tesla T4", "7.5", 40, 64, 320),
-        ))  # fmt: skip
-        return rng.choice((
-            f"{name}, compute capability {capability}, {units} SMs, {memory} KiB shared memory per SM, warp size 32, {bandwidth} GB/s",
-            f"{name}\ncompute capability {capability}\n{units} SMs\nwarp size 32\nshared memory {memory} KiB\nmemory bandwidth {bandwidth} GB/s",
-            f"name: {name}; compute capability: {capability}; SMs: {units}; bandwidth: {bandwidth} GB/s",
-        ))  # fmt: skip
+    def marred(self, sample: Sample) -> Sample:
+        """The same sample with statements that make no sense and names that no list holds, alike in both codes."""
+        before, after = self.altered(
+            sample.before, sample.after, self.rng.choice((0.0, 0.3, 0.9)), self.rng.choice((1, 1, 2, 3))
+        )
+        given = f"## Code\n```cuda\n{sample.before.strip(chr(10))}\n```"
+        if given not in sample.prompt:
+            return sample
+        text = sample.prompt.replace(given, f"## Code\n```cuda\n{before.strip(chr(10))}\n```")
+        return replace(sample, prompt=text, answer=fenced(after), before=before, after=after, marred=True)
 
     def sample(
-        self, family: Family, text: str, answer: str, form: str, technique: str, example: str, state: State, new: State | None, idiom: Idiom,
-    ) -> Sample:  # fmt: skip
+        self,
+        family: Family,
+        text: str,
+        answer: str,
+        form: str,
+        technique: str,
+        example: str,
+        state: State,
+        new: State | None,
+        idiom: Idiom,
+    ) -> Sample:
         return Sample(
-            prompt=text, answer=answer, form=form, family=family.name, technique=technique, example=example, sequential=family.render({}),
-            before=family.render(state), after=family.render(new) if new else "", function=family.function,
-            arguments=tuple((a.kind, a.type, a.name, a.size, a.values) for a in family.arguments), dims=tuple(family.dims.items()),
+            prompt=text,
+            answer=answer,
+            form=form,
+            family=family.name,
+            technique=technique,
+            example=example,
+            sequential=family.render({}),
+            before=family.render(state),
+            after=family.render(new) if new else "",
+            function=family.function,
+            arguments=tuple((a.kind, a.type, a.name, a.size, a.values) for a in family.arguments),
+            dims=tuple(family.dims.items()),
             idiom=tuple((k, str(v)) for k, v in idiom.items() if k != "parallel"),
-        )  # fmt: skip
+        )

@@ -19,9 +19,17 @@ class Pooling(Nest):
         (y, rows), (x, cols) = self.axes
         a = self.names.take("input")
         self.inputs.append(Argument("input", self.kind, a, f"4*{rows}*{cols}"))
-        at = [f"{a}«({dy}) * 2 * {cols} + {dx}»" for dy in (f"2 * {y}", f"2 * {y} + 1") for dx in (f"2 * {x}", f"2 * {x} + 1")]
+        at = [
+            f"{a}«({dy}) * 2 * {cols} + {dx}»"
+            for dy in (f"2 * {y}", f"2 * {y} + 1")
+            for dx in (f"2 * {x}", f"2 * {x} + 1")
+        ]
         quarter = "0.25f" if self.kind == "float" else "0.25"
-        value = f"@max(@max({at[0]}, {at[1]}), @max({at[2]}, {at[3]}))" if self.rng.random() < 0.5 else f"({' + '.join(at)}) * {quarter}"
+        value = (
+            f"@max(@max({at[0]}, {at[1]}), @max({at[2]}, {at[3]}))"
+            if self.rng.random() < 0.5
+            else f"({' + '.join(at)}) * {quarter}"
+        )
         return [f"{self.output(self.axes)}[{self.index(self.axes)}] = {value};"]
 
 
@@ -41,9 +49,12 @@ class Horner(Nest):
         x, acc, k = f"{self.input(self.axes)}«{i}»", self.names.take("local"), self.counter()
         index = self.index_type() if self.index_type() != "size_t" else "long long"
         return [
-            f"{self.kind} {acc} = {c}«{terms} - 1»;", f"for ({index} {k} = {terms} - 2; {k} >= 0; --{k}) {{", f"{acc} = {acc} * {x} + {c}«{k}»;", "}",
+            f"{self.kind} {acc} = {c}«{terms} - 1»;",
+            f"for ({index} {k} = {terms} - 2; {k} >= 0; --{k}) {{",
+            f"{acc} = {acc} * {x} + {c}«{k}»;",
+            "}",
             f"{self.output(self.axes)}[{i}] = {acc};",
-        ]  # fmt: skip
+        ]
 
 
 class Particles(Nest):
@@ -58,10 +69,15 @@ class Particles(Nest):
         p, mass, force, d = self.input(self.axes), self.input(self.axes), self.local(), self.local()
         one, tiny = ("1.0f", "0.01f") if self.kind == "float" else ("1.0", "0.01")
         return [
-            f"{self.kind} {force} = {self.zero};", self.loop(j, n, kind=self.index_type()), f"if ({j} != {i}) {{",
-            f"{self.kind} {d} = {p}«{j}» - {p}«{i}»;", f"{force} += {mass}«{j}» * {d} * ({one} / ({d} * {d} + {tiny}));", "}", "}",
+            f"{self.kind} {force} = {self.zero};",
+            self.loop(j, n, kind=self.index_type()),
+            f"if ({j} != {i}) {{",
+            f"{self.kind} {d} = {p}«{j}» - {p}«{i}»;",
+            f"{force} += {mass}«{j}» * {d} * ({one} / ({d} * {d} + {tiny}));",
+            "}",
+            "}",
             f"{self.output(self.axes)}[{i}] = {force};",
-        ]  # fmt: skip
+        ]
 
 
 class Interpolation(Nest):
@@ -75,10 +91,11 @@ class Interpolation(Nest):
         (i, n) = self.axes[0]
         table, at, whole, part = self.input(self.axes), self.input(self.axes), self.local(), self.local()
         return [
-            f"int {whole} = (int){at}«{i}»;", f"{self.kind} {part} = {at}«{i}» - {whole};",
+            f"int {whole} = (int){at}«{i}»;",
+            f"{self.kind} {part} = {at}«{i}» - {whole};",
             f"int {whole}_next = {whole} + 1 < {n} ? {whole} + 1 : {whole};",
             f"{self.output(self.axes)}[{i}] = {table}«{whole}» + {part} * ({table}«{whole}_next» - {table}«{whole}»);",
-        ]  # fmt: skip
+        ]
 
 
 class Cross(Nest):
@@ -90,7 +107,9 @@ class Cross(Nest):
     def make_body(self) -> list[str]:
         i = self.axes[0][0]
         a, b = ([f"{self.input(self.axes)}«{i}»" for _ in range(3)] for _ in range(2))
-        return [f"{self.output(self.axes)}[{i}] = {a[p]} * {b[q]} - {a[q]} * {b[p]};" for p, q in ((1, 2), (2, 0), (0, 1))]
+        return [
+            f"{self.output(self.axes)}[{i}] = {a[p]} * {b[q]} - {a[q]} * {b[p]};" for p, q in ((1, 2), (2, 0), (0, 1))
+        ]
 
 
 class Collatz(Nest):
@@ -104,10 +123,18 @@ class Collatz(Nest):
         i, v, steps = self.axes[0][0], self.local(), self.counter()
         self.small = ""
         return [
-            f"int {v} = {self.input(self.axes)}«{i}»;", f"int {steps} = 0;", f"while ({v} > 1 && {steps} < 300) {{",
-            f"if ({v} % 2 == 0) {{", f"{v} = {v} / 2;", "} else {", f"{v} = 3 * {v} + 1;", "}", f"{self.increment(steps)};", "}",
+            f"int {v} = {self.input(self.axes)}«{i}»;",
+            f"int {steps} = 0;",
+            f"while ({v} > 1 && {steps} < 300) {{",
+            f"if ({v} % 2 == 0) {{",
+            f"{v} = {v} / 2;",
+            "} else {",
+            f"{v} = 3 * {v} + 1;",
+            "}",
+            f"{self.increment(steps)};",
+            "}",
             f"{self.output(self.axes)}[{i}] = {steps};",
-        ]  # fmt: skip
+        ]
 
 
 UNSEEN = (Pooling, Horner, Particles, Interpolation, Cross, Collatz)

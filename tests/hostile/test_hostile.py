@@ -23,7 +23,8 @@ pytestmark = pytest.mark.nvcc
 
 
 class Fixture:
-    """A kernel with the lines at its head: what it does, the task, the verdicts it may get and the levels that must see it."""
+    """A kernel with the lines at its head: what it does, the task, the verdicts it may get and the levels that must
+    see it."""
 
     def __init__(self, file: Path) -> None:
         self.source = file.read_text()
@@ -83,7 +84,7 @@ def test_a_cheat_is_caught_on_the_cpu_and_the_next_honest_kernel_passes(judge: J
     after = judge.judge(honest.task, honest.source, Level.FUNCTIONAL, fresh=True)
     assert after.passed, explain(honest, after)
     assert not leftovers()
-    assert not Path("/tmp/left_by_a_candidate").exists()  # noqa: S108: the file that one cheat tries to write
+    assert not Path("/tmp/left_by_a_candidate").exists()  # the file that one cheat tries to write
 
 
 @pytest.mark.parametrize("file", cases(CHEATS, "compile"))

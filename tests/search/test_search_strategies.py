@@ -8,13 +8,14 @@ import pytest
 from search_doubles import FakeJudge, Faulty, Scripted
 
 from regraph_db.errors import EnvironmentFault, InputError
-from regraph_db.records import ROOT, Level, SearchStatus, Step, Trajectory
+from regraph_db.records import ROOT, Level, SearchStatus, Step, Trajectory, Verdict, VerdictKind
 from regraph_db.settings import load
 from regraph_db.store import GraphStore, open_store
 from search import best_so_far, run_search
 from search.outcome import SearchOutcome
 from search.progress import Progress
 from search.run import open_search, work
+from search.scoring import speedup_of
 from search.settings import SearchSettings
 from search.strategies import STRATEGIES
 from verify import Task
@@ -235,3 +236,11 @@ def test_an_interrupted_search_goes_on(store: GraphStore, task: Task) -> None:
     assert store.search(record.id).calls == BUDGET
     assert all(edge.in_flight == 0 for edge in store.snapshot(record.id).edges)
     assert store.snapshot(record.id).root == ROOT
+
+
+def test_a_modelled_speed_over_an_own_kernel_is_over_its_modelled_time() -> None:
+    verdict = Verdict(verdict=VerdictKind.PASSED, level=Level.MODELLED, modelled_seconds=2.0, modelled_speedup=90.0)
+    assert speedup_of(verdict, Level.MODELLED) == 90.0
+    assert speedup_of(verdict, Level.MODELLED, baseline_seconds=3.0) == 1.5
+    assert speedup_of(verdict, Level.GPU) is None
+    assert speedup_of(verdict, Level.FUNCTIONAL) is None

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.model
 
 
 def answer(llama: Any, text: str) -> str:
-    result = llama.create_chat_completion(messages=[{"role": "user", "content": text}], temperature=0.0, max_tokens=1200)
+    result = llama.create_chat_completion(
+        messages=[{"role": "user", "content": text}], temperature=0.0, max_tokens=1200
+    )
     return str(result["choices"][0]["message"]["content"])
 
 
@@ -62,7 +64,7 @@ def test_it_rewrites_fresh_programs(llama: Any, tokenizer: Tokenizer) -> None:
 @given(st.integers(0, 2**32 - 1), st.floats(1e-4, 1e3))
 @settings(max_examples=30)
 def test_q8_0_is_close(seed: int, size: float) -> None:
-    """A block's values come back within half a step of its largest value over 127 (and the scale's float16 rounding)."""
+    """A value comes back within half a step (its block's largest over 127) and the scale's float16 rounding."""
     weights = (np.random.default_rng(seed).standard_normal((3, 2 * BLOCK)) * size).astype(np.float32)
     packed = q8_0(weights).reshape(3, 2, 2 + BLOCK)
     scale = packed[:, :, :2].copy().view(np.float16).astype(np.float32)

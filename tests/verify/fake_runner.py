@@ -1,6 +1,7 @@
 """A runner that answers as a test tells it: lines from a script, with NONCE put in; started by the session tests only.
 
-Usage: fake_runner.py CONTROL REPLIES SCRIPT. SCRIPT holds JSON: a list of answers, each a list of lines for one command, or a
+Usage: fake_runner.py CONTROL REPLIES SCRIPT. SCRIPT holds JSON: a list of answers, each a list of lines for one
+command, or a
 number: the exit code to end with.
 """
 

@@ -1,4 +1,5 @@
-"""The judge at level ``compile`` and its faults: errors with the candidate's own lines, one judgement for equal work, no false reward."""
+"""The judge at level ``compile`` and its faults: errors with the candidate's own lines, one judgement for equal
+work, no false reward."""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ KERNEL = """__global__ void affine_kernel(const float* x, float* out, int n) {
     if (i < n) out[i] = 3.0f * x[i] + 1.0f;
 }
 """
-FUNCTION = 'extern "C" void affine(const float* x, float* out, int n) { affine_kernel<<<(n + 255) / 256, 256>>>(x, out, n); }\n'
+FUNCTION = (
+    'extern "C" void affine(const float* x, float* out, int n) '
+    "{ affine_kernel<<<(n + 255) / 256, 256>>>(x, out, n); }\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +61,7 @@ def test_a_compile_error_says_where_and_what(judge: Judge, source: str, words: s
     verdict = judge.judge(load_task(TASKS / "affine"), source, Level.COMPILE)
     assert verdict.verdict is VerdictKind.COMPILE_ERROR
     assert words in verdict.reason, verdict.reason
-    assert len(verdict.log) <= 4000 and "/tmp/regraph" not in verdict.log  # noqa: S108: private folders are not shown
+    assert len(verdict.log) <= 4000 and "/tmp/regraph" not in verdict.log  # private folders are not shown
 
 
 def test_equal_parameter_types_in_other_words_are_the_same_signature(judge: Judge) -> None:

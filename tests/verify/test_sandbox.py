@@ -134,7 +134,10 @@ def test_an_event_cancels_a_program(tmp_path: Path) -> None:
 def test_a_program_dies_with_the_judge(tmp_path: Path) -> None:
     """The judge is killed with SIGKILL in the middle: nothing of the sandbox outlives it."""
     mark = f"300.{os.getpid()}"
-    program = f"from verify import sandbox; from pathlib import Path; sandbox.run(['/bin/sleep', '{mark}'], folder=Path({str(tmp_path)!r}), limits=sandbox.Limits(seconds=300))"
+    program = (
+        "from verify import sandbox; from pathlib import Path; "
+        f"sandbox.run(['/bin/sleep', '{mark}'], folder=Path({str(tmp_path)!r}), limits=sandbox.Limits(seconds=300))"
+    )
     parent = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2])
 
     def wait_until(wanted: bool) -> bool:

@@ -20,7 +20,10 @@ from verify.sandbox import Limits
 from verify.session import CandidateFault, Session
 
 FAKE = Path(__file__).with_name("fake_runner.py")
-GOOD = "NONCE ran device_ns=1000 host_ns=2000 launches=1 to_host=0 to_device=0 held=0 busy=0 changed=0 overwritten=0 digests=a.b\n"
+GOOD = (
+    "NONCE ran device_ns=1000 host_ns=2000 launches=1 to_host=0 to_device=0 held=0 busy=0 "
+    "changed=0 overwritten=0 digests=a.b\n"
+)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Builds what runs on the CPU level: the driver, a precompiled header for each kind of build, and the candidate's library.
+"""Builds what the CPU level runs: the driver, a precompiled header for each kind of build, a candidate's library.
 
 Driver and headers are made once for a toolkit, a compiler and a processor, and kept under the cache folder.
 """
@@ -6,7 +6,6 @@ Driver and headers are made once for a toolkit, a compiler and a processor, and 
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import re
 import shutil
@@ -30,15 +29,29 @@ FILE = "candidate.cu"
 HEADER = "regraph_cuda.h"
 
 _COMMON = (
-    "-std=c++17 -g1 -fPIC -fvisibility=hidden -fno-plt -ftls-model=local-dynamic -fno-ipa-reference -fno-strict-aliasing "
-    "-fno-stack-protector -fno-math-errno -fno-trapping-math -ffp-contract=fast -fmax-errors=5 -w"
-).split()
-_HOOKS = "-fsanitize=thread --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1".split()
+    *("-std=c++17", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-plt", "-ftls-model=local-dynamic", "-w"),
+    *("-fno-ipa-reference", "-fno-strict-aliasing", "-fno-stack-protector", "-fno-math-errno", "-fno-trapping-math"),
+    *("-ffp-contract=fast", "-fmax-errors=5"),
+)
+_HOOKS = [
+    "-fsanitize=thread",
+    "-fno-threadsafe-statics",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "--param=tsan-distinguish-volatile=1",
+]
 #: Flags by kind of build: ``plain`` runs, ``checked`` also tells of every access, ``counted`` of basic blocks too.
 KINDS = {
     "plain": ["-O1"],
     "checked": ["-O1", *_HOOKS, "-fno-tree-sra"],
-    "counted": ["-O2", *_HOOKS, "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-tree-vectorize", "-fplt", "-DREGRAPH_COUNTED"],
+    "counted": [
+        "-O2",
+        *_HOOKS,
+        "-fsanitize-coverage=trace-pc",
+        "-fno-tree-sra",
+        "-fno-tree-vectorize",
+        "-fplt",
+        "-DREGRAPH_COUNTED",
+    ],
 }
 #: Named one by one, so that no sanitizer library comes with the hooks.
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s")
@@ -112,7 +125,9 @@ def _processor() -> frozenset[str]:
 
 
 def _version(compiler: Path) -> str:
-    return subprocess.run([str(compiler), "-dumpfullversion"], capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    return subprocess.run(
+        [str(compiler), "-dumpfullversion"], capture_output=True, text=True, check=True, timeout=20
+    ).stdout.strip()
 
 
 def _build_kit(wanted: Kit, machine: tuple[str, ...]) -> None:
@@ -148,10 +163,22 @@ def _precompiled(kit_: Kit, kind: str) -> Path:
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=kit_.folder, prefix=".building-") as name:
                 header = Path(name) / f"{HEADER}.gch"
-                _ours([str(kit_.compiler), *kit_.flags, *KINDS[kind], "-x", "c++-header", *_includes(kit_), str(RUNTIME / "include" / HEADER), "-o", str(header)])
+                _ours(
+                    [
+                        str(kit_.compiler),
+                        *kit_.flags,
+                        *KINDS[kind],
+                        "-x",
+                        "c++-header",
+                        *_includes(kit_),
+                        str(RUNTIME / "include" / HEADER),
+                        "-o",
+                        str(header),
+                    ]
+                )
                 Path(name).chmod(0o755)
                 if not folder.exists():
-                    os.rename(name, folder)
+                    Path(name).rename(folder)
                     Path(name).mkdir()
     return folder
 
@@ -167,8 +194,9 @@ def build(kit_: Kit, text: str, kind: str, folder: Path) -> Built:
     source.write_text(text, "utf-8")
     library = folder / "candidate.so"
     argv = [
-        str(kit_.compiler), "-shared", *kit_.flags, *KINDS[kind], "-I", str(header), *_includes(kit_), "-include", HEADER,
-        "-x", "c++", source.name, "-x", "none", str(kit_.folder / "anchor.o"), "-o", library.name, *_WRAPPED, *_LIBRARIES,
+        str(kit_.compiler), "-shared", *kit_.flags, *KINDS[kind], "-I", str(header), *_includes(kit_),
+        "-include", HEADER, "-x", "c++", source.name, "-x", "none", str(kit_.folder / "anchor.o"),
+        "-o", library.name, *_WRAPPED, *_LIBRARIES,
     ]  # fmt: skip
     limits = Limits(seconds=COMPILE_SECONDS, memory=COMPILE_MEMORY, output=1 << 16, processes=32, sparse=True)
     done = sandbox.run(argv, folder=folder, limits=limits, readable=[RUNTIME, kit_.folder, kit_.include.parent])
@@ -177,7 +205,7 @@ def build(kit_: Kit, text: str, kind: str, folder: Path) -> Built:
 
 
 def source_lines(library: Path, offsets: list[int], folder: Path) -> list[int]:
-    """The candidate's own line for each offset of its library, the innermost one of inlined calls; 0 where none is known."""
+    """The candidate's own line for each offset of its library, the innermost of inlined calls; 0 where unknown."""
     tool = shutil.which("addr2line")
     if tool is None or not offsets:
         return [0] * len(offsets)

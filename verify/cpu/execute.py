@@ -29,12 +29,14 @@ def available() -> str:
     return unavailable()
 
 
-def execute(task: Task, source: str, calls: Sequence[Call], *, races: bool, toolkit: Path, folder: Path, limits: Limits) -> Execution:
+def execute(
+    task: Task, source: str, calls: Sequence[Call], *, races: bool, toolkit: Path, folder: Path, limits: Limits
+) -> Execution:
     """Call the candidate once for each of ``calls``, in one confined process.
 
-    ``races`` checks every access of every simulated thread (races, exact bounds, uninitialised shared memory); without it
-    the run is quicker and only pages behind each array are guarded. ``toolkit`` holds the CUDA headers in ``include``,
-    ``folder`` is private and empty, ``limits`` are the run's.
+    ``races`` checks every access of every simulated thread (races, exact bounds, uninitialised shared memory); without
+    it the run is quicker and only pages behind each array are guarded. ``toolkit`` holds the CUDA headers in
+    ``include``, ``folder`` is private and empty, ``limits`` are the run's.
 
     Never raises for what the candidate is or does; a fault of this level itself is ``harness_error``.
     """
@@ -44,7 +46,9 @@ def execute(task: Task, source: str, calls: Sequence[Call], *, races: bool, tool
         return Execution(VerdictKind.HARNESS_ERROR, str(error))
 
 
-def _execute(task: Task, source: str, calls: Sequence[Call], races: bool, toolkit: Path, folder: Path, limits: Limits) -> Execution:
+def _execute(
+    task: Task, source: str, calls: Sequence[Call], races: bool, toolkit: Path, folder: Path, limits: Limits
+) -> Execution:
     shared = kit(toolkit)
     prepared = prepare(shared, source, task.function, "checked" if races else "plain", folder)
     if isinstance(prepared, Execution):
@@ -70,7 +74,9 @@ def prepare(shared: Kit, source: str, function: str, kind: str, folder: Path) ->
         if built.killed_by == "deadline":
             return Execution(VerdictKind.UNSUPPORTED, f"the host compiler took more than {built.seconds:.0f} s")
         first = next((line for line in built.log.splitlines() if "error:" in line), built.killed_by or "no message")
-        return Execution(VerdictKind.UNSUPPORTED, f"the CPU level does not compile it: {first.strip()[:300]}", built.log[:_LOG])
+        return Execution(
+            VerdictKind.UNSUPPORTED, f"the CPU level does not compile it: {first.strip()[:300]}", built.log[:_LOG]
+        )
     layout = read_layout(built.library, function, translation.constants)
     if layout is None:
         return Execution(VerdictKind.COMPILE_ERROR, f'it does not define extern "C" `{function}`', built.log[:_LOG])
@@ -79,7 +85,9 @@ def prepare(shared: Kit, source: str, function: str, kind: str, folder: Path) ->
 
 def _arena(calls: Sequence[Call]) -> int:
     """Address space for device memory: nothing is ever reused, so that what is freed stays closed."""
-    arrays = [argument.nbytes for call in calls for argument in call.arguments if not isinstance(argument, (int, float))]
+    arrays = [
+        argument.nbytes for call in calls for argument in call.arguments if not isinstance(argument, (int, float))
+    ]
     return (4 * sum(arrays) + 16384 * len(arrays) + SPARE) // 4096 * 4096
 
 
@@ -96,7 +104,13 @@ def run_driver(shared: Kit, folder: Path, limits: Limits, readable: Sequence[Pat
     """Run the driver over what was written into ``folder``; how it ended, and the nonce that must close its report."""
     nonce = secrets.token_hex(16)
     confined = replace(limits, sparse=True)
-    finished = sandbox.run([shared.driver], folder=folder, limits=confined, readable=[shared.folder, *readable], stdin=f"{nonce}\n".encode())
+    finished = sandbox.run(
+        [shared.driver],
+        folder=folder,
+        limits=confined,
+        readable=[shared.folder, *readable],
+        stdin=f"{nonce}\n".encode(),
+    )
     return finished, nonce
 
 
@@ -114,7 +128,11 @@ def fault_of(lines: list[str], library: Path, folder: Path) -> tuple[VerdictKind
     for index, line in enumerate(lines):
         if line.startswith("load_error "):
             missing = re.search(r"undefined symbol: (\S+)", line)
-            what = f"it calls `{missing.group(1)}`, which the CPU level does not offer" if missing else line.removeprefix("load_error ")
+            what = (
+                f"it calls `{missing.group(1)}`, which the CPU level does not offer"
+                if missing
+                else line.removeprefix("load_error ")
+            )
             return VerdictKind.UNSUPPORTED, what
         if line.startswith("fault "):
             _, kind, *sites = line.split()
@@ -137,7 +155,9 @@ def _with_lines(message: str, sites: list[int], library: Path, folder: Path) -> 
     return re.sub(r"@(\d)", name, message)
 
 
-def _read(finished: Finished, nonce: str, library: Path, folder: Path, places: frames.Layout, count: int, limits: Limits) -> Execution:
+def _read(
+    finished: Finished, nonce: str, library: Path, folder: Path, places: frames.Layout, count: int, limits: Limits
+) -> Execution:
     log = (finished.stdout + finished.stderr).decode("utf-8", "replace")[:_LOG]
     lines = read_report(folder, nonce)
     if lines is None:

@@ -10,17 +10,39 @@ _WORDS = {
     **dict.fromkeys(("asm", "__asm__", "__asm"), "inline assembly"),
     **dict.fromkeys(("cub", "thrust"), "cub or thrust"),
     **dict.fromkeys(("wmma", "nvcuda", "mma_sync"), "tensor cores"),
-    **dict.fromkeys(("tex1D", "tex2D", "tex3D", "tex1Dfetch", "texture", "cudaTextureObject_t", "cudaSurfaceObject_t", "surf2Dread", "surf2Dwrite"), "textures and surfaces"),
+    **dict.fromkeys(
+        (
+            "tex1D",
+            "tex2D",
+            "tex3D",
+            "tex1Dfetch",
+            "texture",
+            "cudaTextureObject_t",
+            "cudaSurfaceObject_t",
+            "surf2Dread",
+            "surf2Dwrite",
+        ),
+        "textures and surfaces",
+    ),
     **dict.fromkeys(("this_grid", "grid_group", "cudaLaunchCooperativeKernel"), "grid-wide barriers"),
-    **dict.fromkeys(("this_cluster", "cluster_group", "__cluster_dims__", "cudaLaunchKernelEx", "cudaLaunchKernelExC"), "thread block clusters"),
-    **dict.fromkeys(("memcpy_async", "__pipeline_memcpy_async", "__pipeline_commit", "cuda_pipeline"), "asynchronous copies (cp.async)"),
+    **dict.fromkeys(
+        ("this_cluster", "cluster_group", "__cluster_dims__", "cudaLaunchKernelEx", "cudaLaunchKernelExC"),
+        "thread block clusters",
+    ),
+    **dict.fromkeys(
+        ("memcpy_async", "__pipeline_memcpy_async", "__pipeline_commit", "cuda_pipeline"),
+        "asynchronous copies (cp.async)",
+    ),
     **dict.fromkeys(("__managed__",), "managed variables"),
     **dict.fromkeys(("cudaGraph_t", "cudaGraphLaunch", "cudaStreamBeginCapture"), "CUDA graphs"),
 }
 _HEADERS = [
     (r"cub/|thrust/", "cub or thrust"),
     (r"mma\.h$|crt/mma", "tensor cores"),
-    (r"cuda/(barrier|pipeline|semaphore|latch|atomic|ptx|annotated_ptr|std/atomic|std/barrier)|cuda_(pipeline|awbarrier)|cooperative_groups/memcpy_async", "libcu++'s barriers, pipelines and atomics"),
+    (
+        r"cuda/(barrier|pipeline|semaphore|latch|atomic|ptx|annotated_ptr|std/atomic|std/barrier)|cuda_(pipeline|awbarrier)|cooperative_groups/memcpy_async",
+        "libcu++'s barriers, pipelines and atomics",
+    ),
     (r"cublas|cufft|cusparse|curand|cusolver|cudnn|cutlass|cute/", "a library"),
     (r"^cuda\.h$|nvrtc", "the driver API"),
 ]

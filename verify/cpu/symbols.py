@@ -44,7 +44,9 @@ def read_symbols(library: Path) -> list[Symbol]:
         for position in range(offset, offset + length, 24):
             name, info, _, section, value, extent = struct.unpack_from("<IBBHQQ", image, position)
             end = image.index(b"\0", names + name)
-            found.append(Symbol(image[names + name : end].decode("ascii", "replace"), info & 15, section, value, extent))
+            found.append(
+                Symbol(image[names + name : end].decode("ascii", "replace"), info & 15, section, value, extent)
+            )
     return found
 
 
@@ -76,10 +78,15 @@ def read_layout(library: Path, function: str, constants: Iterable[str]) -> Layou
         return None
     constant_names = frozenset(constants)
     objects = [s for s in defined if s.kind in (_OBJECT, _UNIQUE) and s.name not in _OURS]
-    shared = [s for s in defined if s.kind == _TLS and "regraph_red_zone" not in s.name and s.name != "_ZL13shared_anchor"]
+    shared = [
+        s for s in defined if s.kind == _TLS and "regraph_red_zone" not in s.name and s.name != "_ZL13shared_anchor"
+    ]
     return Layout(
         function=places[0],
-        variables=tuple(Variable(name := readable(s.name), s.value, s.size, name.rpartition("::")[2] in constant_names) for s in objects),
+        variables=tuple(
+            Variable(name := readable(s.name), s.value, s.size, name.rpartition("::")[2] in constant_names)
+            for s in objects
+        ),
         shared=tuple(Variable(readable(s.name).rpartition("::")[2], s.value, s.size, False) for s in shared),
         kernels=tuple((s.value, s.name) for s in defined if s.kind == _FUNCTION),
     )

@@ -1,4 +1,4 @@
-"""A lexer for CUDA C++: enough to rewrite a few constructs without touching comments, literals and macros' other text."""
+"""A lexer for CUDA C++: enough to rewrite a few constructs and leave comments, literals and the rest alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def lex(source: str) -> list[Token]:
         text = match.group()
         position = match.end()
         if tokens[-1].kind == "space":
-            fresh_line = "\n" in text and not text.startswith("\\") or (fresh_line and not text.startswith("\\"))
+            fresh_line = ("\n" in text and not text.startswith("\\")) or (fresh_line and not text.startswith("\\"))
         elif tokens[-1].kind != "comment":
             fresh_line = False
     return tokens

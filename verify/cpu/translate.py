@@ -1,4 +1,4 @@
-"""CUDA C++ to C++: launches, shared memory and unroll pragmas are rewritten token by token; lines keep their numbers."""
+"""CUDA C++ to C++: launches, shared memory and unroll pragmas are rewritten by tokens; lines keep their numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def _pragmas(tokens: list[Token], unroll: bool) -> None:
             continue
         count = match.group(3).strip().strip("()").strip()
         factor = 1 if match.group(2) == "nounroll" else min(int(count), 64) if count.isdigit() else 32
-        token.text = (f"{match.group(1)}#pragma GCC unroll {factor}" if unroll else "") + "\n" * match.group(3).count("\n")
+        token.text = (f"{match.group(1)}#pragma GCC unroll {factor}" if unroll else "") + "\n" * match.group(3).count(
+            "\n"
+        )
 
 
 # -- kernels
@@ -165,9 +167,7 @@ def _constants(tokens: list[Token]) -> list[str]:
         last = ""
         position = index + 1
         while position < len(tokens) and not _mark(tokens, position, ";", "=", "{"):
-            if _mark(tokens, position, "["):
-                position = closing(tokens, position)
-            elif _mark(tokens, position, "("):
+            if _mark(tokens, position, "[") or _mark(tokens, position, "("):
                 position = closing(tokens, position)
             elif _mark(tokens, position, ",") and last:
                 names.append(last)
@@ -206,7 +206,9 @@ def _dynamic_shared(tokens: list[Token]) -> None:
         start, end = following(tokens, _statement_start(tokens, index)), index
         while end < len(tokens) and not _mark(tokens, end, ";"):
             end += 1
-        if not any(_word(tokens, i, "extern") for i in range(start, index + 1)) and not _word(tokens, following(tokens, index + 1), "extern"):
+        if not any(_word(tokens, i, "extern") for i in range(start, index + 1)) and not _word(
+            tokens, following(tokens, index + 1), "extern"
+        ):
             continue
         element, name = _dynamic_declaration(tokens, start, end)
         pointer = f"::regraph::dynamic_shared_as<{element}>()"
@@ -216,7 +218,11 @@ def _dynamic_shared(tokens: list[Token]) -> None:
             tokens[start].text = f"{element}* {name} = {pointer};" + tokens[start].text
             continue
         for position, token in enumerate(tokens):
-            if token.kind == "word" and token.text == name and not _mark(tokens, preceding(tokens, position - 1), ".", "->", "::"):
+            if (
+                token.kind == "word"
+                and token.text == name
+                and not _mark(tokens, preceding(tokens, position - 1), ".", "->", "::")
+            ):
                 token.text = f"({pointer})"
 
 
@@ -311,7 +317,9 @@ def _configuration_end(tokens: list[Token], index: int) -> int:
     while position < len(tokens):
         if _mark(tokens, position, "(", "[", "{"):
             position = closing(tokens, position)
-        elif all(_mark(tokens, position + i, ">") for i in range(3)) and _mark(tokens, following(tokens, position + 3), "("):
+        elif all(_mark(tokens, position + i, ">") for i in range(3)) and _mark(
+            tokens, following(tokens, position + 3), "("
+        ):
             return position
         position += 1
     return -1

@@ -30,7 +30,10 @@ def refuse_what_is_unsteady(counted: Counted) -> None:
         raise NoModel("it launches nothing at the timed size")
     for launch in counted.launches:
         if launch.sampled < launch.blocks and launch.spread / launch.sampled**0.5 > STEADY:
-            raise NoModel(f"the work of the blocks of `{launch.kernel}` differs too much to be sampled (relative spread {launch.spread:.1f})")
+            raise NoModel(
+                f"the work of the blocks of `{launch.kernel}` differs too much to be sampled "
+                f"(relative spread {launch.spread:.1f})"
+            )
 
 
 def explain(counted: Counted, profile: Profile, baseline: str) -> dict[str, Any]:
@@ -109,11 +112,17 @@ def _site(site: dict[str, Any]) -> dict[str, Any]:
 
 def explanation_lines(model_terms: dict[str, Any]) -> list[str]:
     """The explanation as text: one table a kernel."""
-    lines = [f"Modelled for {model_terms['gpu']} ({model_terms['calibrated']}): {_duration(model_terms['microseconds'])}, not measured."]
+    lines = [
+        f"Modelled for {model_terms['gpu']} ({model_terms['calibrated']}): "
+        f"{_duration(model_terms['microseconds'])}, not measured."
+    ]
     for kernel in model_terms["kernels"]:
         times = "" if kernel["launches"] == 1 else f" x {kernel['launches']} launches"
         lines.append("")
-        lines.append(f"{kernel['kernel']} <<<{kernel['grid']}, {kernel['block']}>>>{times}: {_duration(kernel['microseconds'])}, bound by {MEANING[kernel['binds']]}")
+        lines.append(
+            f"{kernel['kernel']} <<<{kernel['grid']}, {kernel['block']}>>>{times}: "
+            f"{_duration(kernel['microseconds'])}, bound by {MEANING[kernel['binds']]}"
+        )
         for name, value in kernel["terms"].items():
             if value >= 0.01 * kernel["microseconds"]:
                 lines.append(f"  {name:<8} {_duration(value):>10}  {MEANING[name]}")
@@ -124,28 +133,41 @@ def explanation_lines(model_terms: dict[str, Any]) -> list[str]:
 def _facts(kernel: dict[str, Any]) -> list[str]:
     resident = kernel["occupancy"]
     facts = [
-        f"occupancy: {resident['warps']} warps a multiprocessor, limited by {resident['limit']}; {kernel['registers']} registers, {kernel['shared_bytes']} bytes of shared memory",
+        f"occupancy: {resident['warps']} warps a multiprocessor, limited by {resident['limit']}; "
+        f"{kernel['registers']} registers, {kernel['shared_bytes']} bytes of shared memory",
         f"global memory: {kernel['sectors_per_request']:g} sectors a request"
         + (f", {kernel['coalescing']:.0%} of the moved bytes are used" if kernel["coalescing"] is not None else ""),
     ]
     if kernel["reuse"]["l1"] is not None:
         second = kernel["reuse"]["l2"]
-        facts.append(f"reuse: {kernel['reuse']['l1']:.0%} of loaded sectors found in L1" + (f", {second:.0%} of the rest in L2" if second is not None else ""))
+        facts.append(
+            f"reuse: {kernel['reuse']['l1']:.0%} of loaded sectors found in L1"
+            + (f", {second:.0%} of the rest in L2" if second is not None else "")
+        )
     if kernel["bank_conflicts_per_request"] >= 0.05:
         facts.append(f"bank conflicts: {kernel['bank_conflicts_per_request']:g} extra turns a shared-memory request")
     if kernel["atomic_updates"]:
-        facts.append(f"atomics: {kernel['atomic_updates']} updates, {kernel['updates_of_hottest_line']} of them of one line")
+        facts.append(
+            f"atomics: {kernel['atomic_updates']} updates, {kernel['updates_of_hottest_line']} of them of one line"
+        )
     if kernel["active_lanes"] is not None and kernel["active_lanes"] < 0.9:
         facts.append(f"divergence: {kernel['active_lanes']:.0%} of the lanes active in memory requests")
     if kernel["spilled_bytes"]:
         facts.append(f"spills: {kernel['spilled_bytes']} bytes of registers a thread")
     for site in kernel["lines"]:
         details = [f"{site[key]:g} {name}" for key, name in _SITE_WORDS if key in site]
-        facts.append(f"line {site['line'] or '?'}: {site['access']}, {site['requests']} requests" + (f", {', '.join(details)} each" if details else ""))
+        facts.append(
+            f"line {site['line'] or '?'}: {site['access']}, {site['requests']} requests"
+            + (f", {', '.join(details)} each" if details else "")
+        )
     return facts
 
 
-_SITE_WORDS = (("sectors_per_request", "sectors"), ("conflicts_per_request", "bank conflicts"), ("updates_per_request", "updates"))
+_SITE_WORDS = (
+    ("sectors_per_request", "sectors"),
+    ("conflicts_per_request", "bank conflicts"),
+    ("updates_per_request", "updates"),
+)
 
 
 def _duration(microseconds: float) -> str:

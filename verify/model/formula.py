@@ -1,7 +1,7 @@
 """The model's formula: counts of a launch and a GPU's profile in, time by term out. Nothing else in here.
 
-``t = launch + (sum of term^p)^(1/p)``: the terms overlap on a GPU, but never quite, so the time lies between the largest
-term and their sum.
+``t = launch + (sum of term^p)^(1/p)``: the terms overlap on a GPU, but never quite, so the time lies between the
+largest term and their sum.
 """
 
 from __future__ import annotations
@@ -83,7 +83,18 @@ def occupancy(launch: Launch, profile: Profile) -> Occupancy:
 def memset_terms(nbytes: float, profile: Profile) -> Terms:
     """A memset is a launch and its traffic."""
     c = profile.constants
-    return Terms(0, 0, 0, nbytes / c.l2_write / 1e3, 0 if nbytes < c.l2_share else nbytes / c.dram / 1e3, 0, 0, 0, c.memset, c.power)
+    return Terms(
+        0,
+        0,
+        0,
+        nbytes / c.l2_write / 1e3,
+        0 if nbytes < c.l2_share else nbytes / c.dram / 1e3,
+        0,
+        0,
+        0,
+        c.memset,
+        c.power,
+    )
 
 
 def terms(launch: Launch, profile: Profile) -> Terms:
@@ -105,7 +116,9 @@ def terms(launch: Launch, profile: Profile) -> Terms:
     again = 0.0 if warm else max(0.0, SECTOR * (n["l2_read_misses"] + n["l2_write_misses"]) - n["block_footprints"])
     far = c.middle_wait if warm else c.far_wait
     waits = n["near"] * c.near_wait + n["middle"] * c.middle_wait + n["far"] * far + n["shared_waits"] * c.shared_wait
-    chain = (waits + n["barriers"] * c.barrier + n["meetings"] * c.meeting + instructions * c.step) / (launch.blocks * launch.warps)
+    chain = (waits + n["barriers"] * c.barrier + n["meetings"] * c.meeting + instructions * c.step) / (
+        launch.blocks * launch.warps
+    )
     return Terms(
         issue=microseconds(fraction * issue),
         double=microseconds(fraction * launch.mix.double / gpu.double_rate),

@@ -1,4 +1,4 @@
-"""Instructions of each basic block of a counted library, read from its disassembly and sorted as a GPU would issue them."""
+"""Instructions of each basic block of a counted library, from its disassembly, sorted as a GPU would issue them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from verify import sandbox
 from verify.sandbox import Limits
 
 _LINE = re.compile(r"\s*([0-9a-f]+):\s+(\S+)\s*(.*)")
-_SPECIAL_CALL = re.compile(r"<regraph_special_|<_ZL?\d+regraph_special_|<(exp|log|pow|sin|cos|tan|tanh|erf|exp2|log2|cbrt)f?(@|>|-)")
-_FLOATING = re.compile(r"v?(add|sub|mul|min|max|fn?m(add|sub)\d*|cvt\w*|u?comi|cmp\w*|blend\w*|and|andn|or|xor|round)\w*?([sp])([sd])\w*$")
-_INTEGER = re.compile(r"(add|sub|imul|mul|mulx|lea|shl|sal|sar|shr|shlx|sarx|shrx|and|andn|or|xor|cmp|test|cmov\w*|neg|not|inc|dec|set\w*|adc|sbb|popcnt|lzcnt|tzcnt|rol|ror|bt|bts|movsx\w*|movzx\w*)[bwlq]?$")
+_SPECIAL_CALL = re.compile(
+    r"<regraph_special_|<_ZL?\d+regraph_special_|<(exp|log|pow|sin|cos|tan|tanh|erf|exp2|log2|cbrt)f?(@|>|-)"
+)
+_FLOATING = re.compile(
+    r"v?(add|sub|mul|min|max|fn?m(add|sub)\d*|cvt\w*|u?comi|cmp\w*|blend\w*|and|andn|or|xor|round)\w*?([sp])([sd])\w*$"
+)
+_INTEGER = re.compile(
+    r"(add|sub|imul|mul|mulx|lea|shl|sal|sar|shr|shlx|sarx|shrx|and|andn|or|xor|cmp|test|cmov\w*|neg|not|inc|dec|set\w*|adc|sbb|popcnt|lzcnt|tzcnt|rol|ror|bt|bts|movsx\w*|movzx\w*)[bwlq]?$"
+)
 _DIVISION = re.compile(r"v?(div|sqrt)([sp])([sd])")
 
 
@@ -36,8 +42,15 @@ def read_mixes(library: Path, folder: Path) -> dict[int, Mix]:
     """
     tool = shutil.which("objdump")
     if tool is None:
-        raise EnvironmentFault("no objdump on PATH, which the model reads instructions with.", fix="Install binutils (Debian: apt-get install binutils).")
-    done = sandbox.run([tool, "-d", "--no-show-raw-insn", "-w", library.name], folder=folder, limits=Limits(seconds=30.0, output=64 << 20, processes=8))
+        raise EnvironmentFault(
+            "no objdump on PATH, which the model reads instructions with.",
+            fix="Install binutils (Debian: apt-get install binutils).",
+        )
+    done = sandbox.run(
+        [tool, "-d", "--no-show-raw-insn", "-w", library.name],
+        folder=folder,
+        limits=Limits(seconds=30.0, output=64 << 20, processes=8),
+    )
     mixes: dict[int, Mix] = {}
     current: Mix | None = None
     waiting = False

@@ -1,4 +1,4 @@
-"""Counts of a candidate's launches at its task's timed size: builds the counted library and runs sampled blocks of it."""
+"""Counts of a candidate's launches at its task's timed size, from sampled blocks of an instrumented build."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from regraph_db.errors import InternalFault, RegraphError
 from regraph_db.records import VerdictKind, content_id
-from regraph_db.settings import load
+from regraph_db.settings import load, section
 from verify import frames
 from verify.cache import Cache
 from verify.cpu.build import Kit, kit, source_lines
@@ -93,7 +93,7 @@ def _subfolder(folder: Path) -> Path:
 def _inputs(task: Task, folder: Path) -> Path:
     """Inputs at the timed size, made once for a task; writes the call file into ``folder``."""
     sizes = dict(task.sizes.timed[0])
-    cache = Cache(load().cache_folder / "cpu" / "inputs", VerifySettings().cache_bytes)
+    cache = Cache(load().cache_folder / "cpu" / "inputs", section("verify", VerifySettings).cache_bytes)
     key = content_id("timed inputs", task.hash, sorted(sizes.items()))
     arrays, index = cache.get(key), cache.read(f"{key}-calls")
     if arrays is None or index is None:
@@ -106,7 +106,9 @@ def _inputs(task: Task, folder: Path) -> Path:
     return arrays
 
 
-def _run(task: Task, shared: Kit, library: Path, layout: Layout, inputs: Path, folder: Path, limits: Limits, gpu: Hardware) -> list[str]:
+def _run(
+    task: Task, shared: Kit, library: Path, layout: Layout, inputs: Path, folder: Path, limits: Limits, gpu: Hardware
+) -> list[str]:
     options = {
         "counted": 1,
         "host": int(task.abi == "host"),
@@ -134,7 +136,14 @@ def _run(task: Task, shared: Kit, library: Path, layout: Layout, inputs: Path, f
     return lines
 
 
-def _read(lines: list[str], library: Path, layout: Layout, mixes: dict[int, Mix], resources: dict[str, Resources], folder: Path) -> Counted:
+def _read(
+    lines: list[str],
+    library: Path,
+    layout: Layout,
+    mixes: dict[int, Mix],
+    resources: dict[str, Resources],
+    folder: Path,
+) -> Counted:
     names = dict(layout.kernels)
     counted = Counted()
     found = [json.loads(line.removeprefix("launch ")) for line in lines if line.startswith("launch ")]

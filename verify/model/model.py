@@ -14,12 +14,19 @@ from verify.task import Task
 
 
 def model(
-    task: Task, source: str, *, toolkit: Path, folder: Path, limits: Limits, gpu: str, baseline_seconds: Callable[[], float] | None = None
+    task: Task,
+    source: str,
+    *,
+    toolkit: Path,
+    folder: Path,
+    limits: Limits,
+    gpu: str,
+    baseline_seconds: Callable[[], float] | None = None,
 ) -> dict[str, Any]:
     """The fields of a verdict at level ``modelled`` for one call at the task's timed size.
 
-    ``gpu`` names a profile, ``folder`` is private and empty. ``baseline_seconds`` gives seconds of the sequential reference
-    on one CPU core at the timed size: measured, and labelled so, while the candidate's own time is modelled.
+    ``gpu`` names a profile, ``folder`` is private and empty. ``baseline_seconds`` gives seconds of the sequential
+    reference on one CPU core at the timed size: measured, and labelled so, while the candidate's own time is modelled.
 
     Raises :class:`~verify.model.launches.NoModel` where no time can be given, with the reason.
     """

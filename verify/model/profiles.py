@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from regraph_db.errors import InputError, NotFound
 
@@ -70,24 +71,32 @@ def load_profile(name: str) -> Profile:
     file = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not file.is_file():
         known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.toml")))
-        raise NotFound(f"no GPU profile `{name}`.", where=str(file), fix=f"There are {known}; `regraph gpu calibrate` makes one.")
+        raise NotFound(
+            f"no GPU profile `{name}`.", where=str(file), fix=f"There are {known}; `regraph gpu calibrate` makes one."
+        )
     try:
         table = tomllib.loads(file.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"not valid TOML: {error}.", where=str(file)) from None
     hardware = _fields(file, table, "hardware", Hardware)
     constants = _fields(file, table, "constants", Constants)
-    return Profile(file.stem, str(table.get("title", file.stem)), str(table.get("calibrated", "")), Hardware(**hardware), Constants(**constants))
+    return Profile(
+        file.stem,
+        str(table.get("title", file.stem)),
+        str(table.get("calibrated", "")),
+        Hardware(**hardware),
+        Constants(**constants),
+    )
 
 
-def _fields(file: Path, table: dict[str, object], name: str, model: type[Hardware] | type[Constants]) -> dict[str, object]:
+def _fields(file: Path, table: dict[str, object], name: str, model: type[Hardware] | type[Constants]) -> dict[str, Any]:
     given = table.get(name)
     if not isinstance(given, dict):
         raise InputError("this table is missing.", where=f"{file}, [{name}]")
     wanted = {field.name: field.type for field in fields(model)}
     for key in wanted.keys() ^ given.keys():
         raise InputError("unknown field." if key in given else "this field is missing.", where=f"{file}, {name}.{key}")
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for key, kind in wanted.items():
         value = given[key]
         if isinstance(value, bool) or not isinstance(value, str if kind == "str" else (int, float)):
@@ -100,7 +109,11 @@ def _fields(file: Path, table: dict[str, object], name: str, model: type[Hardwar
 
 def profile_text(profile: Profile, comment: str) -> str:
     """A profile's file."""
-    lines = [*(f"# {line}" for line in comment.splitlines()), f'title = "{profile.title}"', f'calibrated = "{profile.calibrated}"']
+    lines = [
+        *(f"# {line}" for line in comment.splitlines()),
+        f'title = "{profile.title}"',
+        f'calibrated = "{profile.calibrated}"',
+    ]
     for name, part in (("hardware", profile.hardware), ("constants", profile.constants)):
         lines += ["", f"[{name}]"]
         for field in fields(part):

@@ -40,10 +40,23 @@ def read_resources(words: str) -> dict[str, Resources]:
     return found
 
 
-def kernel_resources(source: str, toolkit: Path, architecture: str, folder: Path, limits: Limits) -> dict[str, Resources]:
+def kernel_resources(
+    source: str, toolkit: Path, architecture: str, folder: Path, limits: Limits
+) -> dict[str, Resources]:
     """Compile ``source`` to a cubin for ``architecture`` and read the report; empty when nvcc refuses."""
     (folder / "resources.cu").write_text(source, "utf-8")
-    argv = [str(toolkit / "bin" / "nvcc"), "-O3", "-std=c++17", f"-arch={architecture}", "-Xptxas", "-v", "-cubin", "resources.cu", "-o", "resources.cubin"]
+    argv = [
+        str(toolkit / "bin" / "nvcc"),
+        "-O3",
+        "-std=c++17",
+        f"-arch={architecture}",
+        "-Xptxas",
+        "-v",
+        "-cubin",
+        "resources.cu",
+        "-o",
+        "resources.cubin",
+    ]
     done = sandbox.run(argv, folder=folder, limits=limits, readable=[toolkit])
     return read_resources(done.stderr.decode("utf-8", "replace")) if done.ok else {}
 

@@ -226,25 +226,27 @@ class Runner {
         if (flush) flush_cache();
         answer("begin");
         try {
-            return time_calls(index, slots, frames);
+            return time_calls(index, slots, frames, flush || delay);
         } catch (const DriverError& error) {
             return failed("run", error.name);
         }
     }
 
-    bool time_calls(int index, int slots, const std::vector<Frame>& frames) {
+    // `digests_first` reads the outputs in the default stream's order; else the clock is stopped before any of our own work.
+    bool time_calls(int index, int slots, const std::vector<Frame>& frames, bool digests_first) {
         double started = now();
         driver_.must(driver_.cuEventRecord_(begin_, 0), "event");
         for (auto& frame : frames) frame.call(function_);
         driver_.must(driver_.cuEventRecord_(end_, 0), "event");
         if (const char* error = runtime_error()) return failed("launch", error);
         // What the default stream has not done by now does not count: digests are taken in its order.
-        enqueue_digests(calls_[index]);
+        if (digests_first) enqueue_digests(calls_[index]);
         CUresult result = driver_.cuEventSynchronize_(end_);
         if (result != CUDA_SUCCESS) return failed("run", driver_.name(result));
         double ended = now();
         answer("end");
         bool busy = streams_busy();
+        if (!digests_first) enqueue_digests(calls_[index]);
         result = driver_.cuStreamSynchronize_(0);
         if (result == CUDA_SUCCESS) result = driver_.cuCtxSynchronize_();
         if (result != CUDA_SUCCESS) return failed("run", driver_.name(result));

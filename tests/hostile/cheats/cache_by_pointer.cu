@@ -1,7 +1,7 @@
 // what: work is skipped for pointers that were seen before
 // task: affine
 // verdict: wrong_result
-// levels: functional gpu
+// levels: gpu
 // twin: static_scratch
 #include <set>
 

@@ -1,6 +1,6 @@
 // what: three calls are noted, the fourth does them all
 // task: affine
-// verdict: wrong_result
+// verdict: wrong_result runtime_error
 // levels: functional gpu
 // twin: static_scratch
 #include <vector>

@@ -16,6 +16,7 @@ from verify.settings import VerifySettings
 from verify.task import Task, load_task
 from verify.toolchain import find_toolkit
 
+
 @pytest.fixture(scope="session")
 def toolkit() -> Path:
     if reason := available():
@@ -42,13 +43,27 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
 def probe(toolkit: Path, tasks: dict[str, Task], tmp_path: Path) -> Probe:
     """Run a candidate of the probe task; ``x`` is 0, 1, 2 …, ``index`` is i * 7 mod n, ``y`` and ``z`` are -1."""
 
-    def run(source: str, n: int = 256, *, races: bool = True, calls: int = 1, abi: str = "device", seconds: float = 30.0) -> Execution:
+    def run(
+        source: str, n: int = 256, *, races: bool = True, calls: int = 1, abi: str = "device", seconds: float = 30.0
+    ) -> Execution:
         numbers = np.arange(n)
-        arguments = [numbers.astype(np.float32), (numbers * 7 % n).astype(np.int32), np.full(n, -1, np.float32), np.full(n, -1, np.int32), n]
+        arguments = [
+            numbers.astype(np.float32),
+            (numbers * 7 % n).astype(np.int32),
+            np.full(n, -1, np.float32),
+            np.full(n, -1, np.int32),
+            n,
+        ]
         folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
         return execute(
-            tasks[abi], source, [Call({"n": n}, arguments)] * calls, races=races, toolkit=toolkit, folder=folder, limits=Limits(seconds=seconds)
+            tasks[abi],
+            source,
+            [Call({"n": n}, arguments)] * calls,
+            races=races,
+            toolkit=toolkit,
+            folder=folder,
+            limits=Limits(seconds=seconds),
         )
 
     return run

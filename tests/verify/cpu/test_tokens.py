@@ -8,7 +8,26 @@ from hypothesis import strategies as st
 from verify.cpu.tokens import closing, join, lex, opening
 
 PIECES = st.sampled_from(
-    ["k<<<1, 2>>>(a);", "/* <<< */", "// __shared__\n", '"a <<< b"', "'\\''", "{", "}", "(", ")", "a::b<c>", "#pragma unroll\n", "\n", " ", "1'000", "0x1p-3", 'R"x(<<<)x"', "\\\n", "é"]
+    [
+        "k<<<1, 2>>>(a);",
+        "/* <<< */",
+        "// __shared__\n",
+        '"a <<< b"',
+        "'\\''",
+        "{",
+        "}",
+        "(",
+        ")",
+        "a::b<c>",
+        "#pragma unroll\n",
+        "\n",
+        " ",
+        "1'000",
+        "0x1p-3",
+        'R"x(<<<)x"',
+        "\\\n",
+        "é",
+    ]
 )
 
 
@@ -37,7 +56,20 @@ def test_a_directive_reaches_over_continued_lines() -> None:
 
 
 def test_a_macro_body_is_code() -> None:
-    assert [text for _, text in kinds("#define RUN k<<<1, 2>>>()")] == ["#define", "RUN", "k", "<<<", "1", ",", "2", ">", ">", ">", "(", ")"]
+    assert [text for _, text in kinds("#define RUN k<<<1, 2>>>()")] == [
+        "#define",
+        "RUN",
+        "k",
+        "<<<",
+        "1",
+        ",",
+        "2",
+        ">",
+        ">",
+        ">",
+        "(",
+        ")",
+    ]
 
 
 def test_digit_separators_are_no_characters() -> None:

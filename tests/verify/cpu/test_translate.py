@@ -23,13 +23,25 @@ def rewritten(source: str) -> str:
     [
         ("k<<<1, 2>>>(n);", '::regraph::Launch(2, "k", ::regraph::address(k), 1, 2)(REGRAPH_CALL(k), n);'),
         ("k<<<g, b, s, st>>>();", '::regraph::Launch(2, "k", ::regraph::address(k), g, b, s, st)(REGRAPH_CALL(k));'),
-        ("k<<<dim3(1, f(2)), n >> 2>>>(n);", '::regraph::Launch(2, "k", ::regraph::address(k), dim3(1, f(2)), n >> 2)(REGRAPH_CALL(k), n);'),
+        (
+            "k<<<dim3(1, f(2)), n >> 2>>>(n);",
+            '::regraph::Launch(2, "k", ::regraph::address(k), dim3(1, f(2)), n >> 2)(REGRAPH_CALL(k), n);',
+        ),
         ("k<<<a<b<int>>>>>(n);", '::regraph::Launch(2, "k", ::regraph::address(k), a<b<int>>)(REGRAPH_CALL(k), n);'),
-        ("other::k<(3 > 2), int><<<1, 2>>>(n);", '::regraph::Launch(2, "other::k<(3 > 2), int>", nullptr, 1, 2)(REGRAPH_CALL(other::k<(3 > 2), int>), n);'),
+        (
+            "other::k<(3 > 2), int><<<1, 2>>>(n);",
+            '::regraph::Launch(2, "other::k<(3 > 2), int>", nullptr, 1, 2)(REGRAPH_CALL(other::k<(3 > 2), int>), n);',
+        ),
         ("(*pointer)<<<1, 2>>>(n);", '::regraph::Launch(2, "(*pointer)", nullptr, 1, 2)(REGRAPH_CALL((*pointer)), n);'),
         ("table[i]<<<1, 2>>>(n);", '::regraph::Launch(2, "table[i]", nullptr, 1, 2)(REGRAPH_CALL(table[i]), n);'),
-        ("if (n) k <<< 1, 2 >>> (n);", 'if (n) ::regraph::Launch(2, "k", ::regraph::address(k), 1, 2)(REGRAPH_CALL(k), n);'),
-        ("return k<<<1, 2>>>(n);", 'return ::regraph::Launch(2, "k", ::regraph::address(k), 1, 2)(REGRAPH_CALL(k), n);'),
+        (
+            "if (n) k <<< 1, 2 >>> (n);",
+            'if (n) ::regraph::Launch(2, "k", ::regraph::address(k), 1, 2)(REGRAPH_CALL(k), n);',
+        ),
+        (
+            "return k<<<1, 2>>>(n);",
+            'return ::regraph::Launch(2, "k", ::regraph::address(k), 1, 2)(REGRAPH_CALL(k), n);',
+        ),
     ],
 )
 def test_launches(launch: str, expected: str) -> None:
@@ -37,7 +49,15 @@ def test_launches(launch: str, expected: str) -> None:
     assert without_spaces == "".join((KERNEL + expected).split())
 
 
-@pytest.mark.parametrize("text", ["// k<<<1, 2>>>(n)", "/* __shared__ int x; */", 'auto s = "k<<<1>>>()";', 'auto s = R"x(extern __shared__ int a[];)x";'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// k<<<1, 2>>>(n)",
+        "/* __shared__ int x; */",
+        'auto s = "k<<<1>>>()";',
+        'auto s = R"x(extern __shared__ int a[];)x";',
+    ],
+)
 def test_comments_and_literals_stay(text: str) -> None:
     assert translate(text).text == text + "\n"
     assert translate(text).launches == 0
@@ -52,11 +72,17 @@ def test_template_kernels_have_an_address_only_with_all_their_arguments() -> Non
 
 
 def test_overloaded_kernels_have_no_address() -> None:
-    assert "nullptr" in translate("__global__ void k(int n) {}\n__global__ void k(float x) {}\nvoid f() { k<<<1, 2>>>(3); }").text
+    assert (
+        "nullptr"
+        in translate("__global__ void k(int n) {}\n__global__ void k(float x) {}\nvoid f() { k<<<1, 2>>>(3); }").text
+    )
 
 
 def test_a_forward_declaration_is_no_overload() -> None:
-    assert "address(k)" in translate("__global__ void k(int n);\n__global__ void k(int n) {}\nvoid f() { k<<<1, 2>>>(3); }").text
+    assert (
+        "address(k)"
+        in translate("__global__ void k(int n);\n__global__ void k(int n) {}\nvoid f() { k<<<1, 2>>>(3); }").text
+    )
 
 
 def test_static_shared_memory_gets_a_red_zone() -> None:
@@ -75,7 +101,10 @@ def test_static_shared_memory_gets_a_red_zone() -> None:
     ],
 )
 def test_dynamic_shared_memory_in_a_function(declaration: str, element: str) -> None:
-    assert rewritten(f"void f() {{ {declaration} }}") == f"void f() {{ {element}* s = ::regraph::dynamic_shared_as<{element}>(); }}"
+    assert (
+        rewritten(f"void f() {{ {declaration} }}")
+        == f"void f() {{ {element}* s = ::regraph::dynamic_shared_as<{element}>(); }}"
+    )
 
 
 def test_dynamic_shared_memory_at_file_scope() -> None:
@@ -102,7 +131,21 @@ def test_what_cannot_be_read_is_an_error() -> None:
 
 
 CODE = st.lists(
-    st.sampled_from(["k<<<1, 2>>>(n);", "// <<<", "\n", "{", "}", "__shared__ int s[4];", "extern __shared__ int d[];", "#pragma unroll\n", '"<<<"', "int x = a < b;", "__global__ void k(int n) {}"])
+    st.sampled_from(
+        [
+            "k<<<1, 2>>>(n);",
+            "// <<<",
+            "\n",
+            "{",
+            "}",
+            "__shared__ int s[4];",
+            "extern __shared__ int d[];",
+            "#pragma unroll\n",
+            '"<<<"',
+            "int x = a < b;",
+            "__global__ void k(int n) {}",
+        ]
+    )
 ).map("\n".join)
 
 

@@ -145,7 +145,11 @@ void forget_races_of_block();
 void open_shadow();
 void joined(uint32_t lanes, Fiber* warp);
 
-// -- fibers.cpp
+// -- fibers.cpp and collectives.cpp
+void to_scheduler();
+Fiber* warp_of(const Fiber* fiber, int* lanes);
+void try_collective(Fiber* warp, int lanes, uint32_t mask);
+bool resolve_active_masks();
 int last_error();
 void set_error(int error);
 int take_error();

@@ -1,0 +1,158 @@
+"""Steps of the benchmark's *train* split as they are, under new names: how people and large models write."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from slm.corpus.lexicon import RESERVED
+
+ROOT = Path(__file__).resolve().parents[2] / "cudaeval"
+GRAM = 60  # words and signs in a row that two programs do not share by chance; a launch of its own has about 45
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_DECLARED = re.compile(
+    r"\b(?:const\s+)?(?:unsigned\s+)?(?:float4?|double|int|unsigned|size_t|long|bool|char|u?int\d+_t|void|dim3|auto)\s*[*&]*\s*(?:__restrict__\s+)?([A-Za-z_]\w*)"
+)
+KEEP = frozenset(
+    ("x", "y", "z", "w", "main", "operator", "restrict", "const", "int", "unsigned", "long", "short", "char", "float")
+) | frozenset(("double", "void", "bool", "if", "for", "while", "return"))
+
+
+def grams(text: str) -> Iterator[tuple[str, ...]]:
+    """All runs of ``GRAM`` words and signs."""
+    tokens = re.findall(r"\w+|[^\w\s]", text)
+    for k in range(len(tokens) - GRAM + 1):
+        yield tuple(tokens[k : k + GRAM])
+
+
+def _records(split: str) -> Iterator[tuple[str, str, list[dict[str, str]]]]:
+    """(task, reference, steps) of every trajectory of the split's tasks."""
+    for manifest in sorted((ROOT / "tasks").glob("*/task.toml")):
+        if f'split = "{split}"' not in manifest.read_text(encoding="utf-8"):
+            continue
+        name = manifest.parent.name
+        reference = (manifest.parent / "reference.cpp").read_text(encoding="utf-8")
+        trajectory = ROOT / "trajectories" / f"{name}.jsonl"
+        lines = trajectory.read_text(encoding="utf-8").splitlines() if trajectory.is_file() else ["{}"]
+        for line in lines:
+            yield name, reference, json.loads(line).get("steps", [])
+
+
+@cache
+def forbidden() -> frozenset[tuple[str, ...]]:
+    """The runs of words of the test split, which no text of the corpus may hold."""
+    found: set[tuple[str, ...]] = set()
+    for _, reference, taken in _records("test"):
+        for code in (reference, *(step["code"] for step in taken)):
+            found.update(grams(code))
+    return frozenset(found)
+
+
+@cache
+def steps() -> tuple[tuple[str, str, str, str, str], ...]:
+    """(task, method, detail, before, after) of every step of a train task that fits into a prompt and is free of the
+    test split: authors repeat themselves, so a step that shares a run of words with a test task is left out."""
+    found = []
+    for name, code, taken in _records("train"):
+        for step in taken:
+            before, code = code, step["code"]
+            if len(before) + len(code) < 4200 and forbidden().isdisjoint((*grams(before), *grams(code))):
+                found.append((name, step["method"], step["detail"], before, code))
+    return tuple(found)
+
+
+def renamed(rng: random.Random, before: str, after: str, fresh: Sequence[str], share: float) -> tuple[str, str]:
+    """The same new names in both texts for a share of the names that they declare."""
+    shared = set(_WORD.findall(before)) & set(_WORD.findall(after))  # a name of the answer's own must be one to foresee
+    declared = [n for n in dict.fromkeys(_DECLARED.findall(before)) if n in shared and n not in KEEP and n[:2] != "__"]
+    taken = set(_WORD.findall(before + after))
+    new: dict[str, str] = {}
+    for name in declared:
+        if rng.random() < share:
+            for _ in range(20):
+                word = rng.choice(fresh)
+                if rng.random() < 0.4:
+                    word = f"{word}_{rng.choice(fresh)}"
+                if word not in taken and word not in KEEP and word not in RESERVED and not word[0].isdigit():
+                    new[name] = word
+                    taken.add(word)
+                    break
+
+    def swap(text: str) -> str:
+        return _WORD.sub(lambda m: new.get(m[0], m[0]), text)
+
+    return swap(before), swap(after)
+
+
+def with_extra_line(rng: random.Random, before: str, after: str, fresh: Sequence[str]) -> tuple[str, str]:
+    """The same meaningless statement after a line that both texts hold once: it can only be copied."""
+    lines_a, lines_b = before.split("\n"), after.split("\n")
+    bare_a, bare_b = [line.strip() for line in lines_a], [line.strip() for line in lines_b]
+    places = [
+        k
+        for k, line in enumerate(bare_a)
+        if line.endswith(";")
+        and "#" not in line
+        and "<<<" not in line
+        and lines_a[k].startswith(" ")
+        and bare_a.count(line) == 1
+        and bare_b.count(line) == 1
+        and not line.startswith(("dim3", "__shared__", "cuda"))
+    ]
+    if not places:
+        return before, after
+    at = rng.choice(places)
+    there = bare_b.index(bare_a[at])
+    known = list(dict.fromkeys(_WORD.findall(bare_a[at])))
+
+    def word() -> str:
+        roll = rng.random()
+        if roll < 0.45 and known:
+            return str(rng.choice(known))
+        if roll < 0.8:
+            return rng.choice(fresh) + (f"_{rng.choice(fresh)}" if rng.random() < 0.3 else "")
+        return str(rng.randint(0, 99)) if rng.random() < 0.6 else f"{rng.randint(1, 90) / 8}f"
+
+    def name() -> str:
+        while True:
+            made = rng.choice(fresh) + (f"_{rng.choice(fresh)}" if rng.random() < 0.3 else "")
+            if made not in RESERVED and made not in KEEP:
+                return made
+
+    def term() -> str:
+        return f"{word()} {rng.choice(('+', '-', '*', '/', '%', '>>', '&', '|', '<<', '^'))} {word()}"
+
+    kind = rng.choice(
+        ("int", "float", "double", "const int", "const float", "unsigned", "long long", "auto", "size_t", "bool")
+    )
+    new = rng.choice(
+        (
+            [f"{kind} {name()} = {term()};"],
+            [f"{name()} = {term()};"],
+            [f"{name()}[{term()}] += {name()}[{word()}] * {word()};"],
+            [f"{name()}({word()}, {term()});"],
+            [f"{word()} = {term()} < {word()} ? {term()} : {word()};"],
+            [f"if ({term()} > {word()}) {word()} = {term()};"],
+            [f"if ({word()} == {word()}) continue;"],
+            [f"if ({word()} > {term()}) break;"],
+            [f"// {word()} {word()} {word()} {word()}"],
+            [f"{kind} {name()} = {name()}({term()}), {name()} = {term()};"],
+            [f"for (int {name()} = {word()}; {word()} < {term()}; ++{word()}) {{", f"    {word()} += {term()};", "}"],
+            [f"while ({word()} < {word()} && {term()}) {{", f"    {word()} -= {word()};", "}"],
+            [
+                f"const {rng.choice(('float', 'int', 'double'))}* {name()} = {name()} "
+                f"+ static_cast<size_t>({word()}) * {word()};"
+            ],
+            [f"{name()} = static_cast<{rng.choice(('float', 'int', 'double', 'uint8_t'))}>({term()});"],
+            [f"{word()} += ({term()}) * {word()}({word()} - {word()});"],
+        )
+    )
+    pad_a = lines_a[at][: len(lines_a[at]) - len(bare_a[at])]
+    pad_b = lines_b[there][: len(lines_b[there]) - len(bare_b[there])]
+    lines_a[at + 1 : at + 1] = [pad_a + line for line in new]
+    lines_b[there + 1 : there + 1] = [pad_b + line for line in new]
+    return "\n".join(lines_a), "\n".join(lines_b)

@@ -1,0 +1,94 @@
+"""How well modelled times order measured ones: tau, picks and ratio errors, by task and together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+#: Measured times closer than this are a tie, which no order can be wrong about.
+TIE = 0.03
+#: A pick is right when its measured time is within this of the best.
+NEAR_BEST = 0.05
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One kernel's time as modelled and as measured, in seconds."""
+
+    family: str
+    name: str
+    modelled: float
+    measured: float
+
+    @property
+    def ratio_error(self) -> float:
+        """How many times too slow or too fast, at least 1."""
+        return math.exp(abs(math.log(self.modelled / self.measured)))
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of one family."""
+
+    family: str
+    kernels: int
+    tau: float | None  #: Kendall's, over pairs that are no ties; ``None`` where there are none
+    pairs: int
+    picked: str
+    pick_ratio: float  #: measured time of the pick over the best measured time
+    ratio_error: float  #: median
+
+
+def agreement(pairs: Sequence[Pair]) -> tuple[int, int]:
+    """(concordant minus discordant, all) over the pairs of kernels whose measured times differ."""
+    score = count = 0
+    for index, left in enumerate(pairs):
+        for right in pairs[:index]:
+            if abs(math.log(left.measured / right.measured)) < TIE:
+                continue
+            count += 1
+            product = (left.measured - right.measured) * (left.modelled - right.modelled)
+            score += (product > 0) - (product < 0)
+    return score, count
+
+
+def row_of(family: str, pairs: Sequence[Pair]) -> Row:
+    """The figures of one family's kernels."""
+    score, count = agreement(pairs)
+    pick = min(pairs, key=lambda pair: pair.modelled)
+    best = min(pair.measured for pair in pairs)
+    return Row(
+        family,
+        len(pairs),
+        score / count if count else None,
+        count,
+        pick.name,
+        pick.measured / best,
+        median(p.ratio_error for p in pairs),
+    )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures of all families together."""
+
+    tau: float | None  #: pairs within families only
+    pairs: int
+    families: int
+    picked: int  #: families whose pick is within 5 % of the best
+    ratio_error: float  #: median over kernels
+
+
+def rows_and_summary(pairs: Sequence[Pair]) -> tuple[list[Row], Summary]:
+    """A row for each family, in order, and all together. ``pairs`` must not be empty."""
+    families: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        families.setdefault(pair.family, []).append(pair)
+    rows = [row_of(family, members) for family, members in sorted(families.items())]
+    scores = [agreement(members) for members in families.values()]
+    count = sum(number for _, number in scores)
+    tau = sum(score for score, _ in scores) / count if count else None
+    picked = sum(row.pick_ratio <= 1 + NEAR_BEST for row in rows)
+    return rows, Summary(tau, count, len(rows), picked, median(pair.ratio_error for pair in pairs))
