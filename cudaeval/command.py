@@ -228,9 +228,7 @@ def mutate_(
         (trajectory,) = shipped.read_trajectories(shipped.trajectory_file(name))
         tasks.append((load_task(name), [step.code for step in trajectory.steps]))
     with Judge() as judge:
-        found = check(
-            tasks, judge, count=count, seed=seed, level=Level(level), harmless=read_harmless(), progress=show
-        )
+        found = check(tasks, judge, count=count, seed=seed, level=Level(level), harmless=read_harmless(), progress=show)
     survivors = [
         {"task": each.task, "step": each.step, "line": each.line, "operator": each.operator, "text": each.text}
         for each in found.survivors

@@ -99,8 +99,13 @@ class Estimate:
     high: float
 
 
-def bootstrap(values: Sequence[float], *, resamples: int = 2000, seed: int = 0,
-              statistic: Callable[[Floats], Floats] | None = None) -> Estimate:
+def bootstrap(
+    values: Sequence[float],
+    *,
+    resamples: int = 2000,
+    seed: int = 0,
+    statistic: Callable[[Floats], Floats] | None = None,
+) -> Estimate:
     """``statistic`` of ``values`` (one per task) and its interval under resampling of the tasks.
 
     ``statistic`` maps an array of shape (rows, tasks) to one figure a row; the mean by default. The same ``seed``
@@ -177,17 +182,13 @@ class Summary:
     bound_share: float | None  #: mean over tasks of their best sample's share
 
 
-def summarise(
-    tasks: Sequence[TaskSamples], k: int = 1, *, resamples: int = 2000, seed: int = 0
-) -> dict[str, Summary]:
+def summarise(tasks: Sequence[TaskSamples], k: int = 1, *, resamples: int = 2000, seed: int = 0) -> dict[str, Summary]:
     """The summary of every tier that has tasks, and of ``all``.
 
     ``k`` is cut to the number of samples where a task has fewer: such a task is judged by all that it has.
     """
     groups = {tier: [t for t in tasks if tier in (ALL, t.tier)] for tier in (*TIERS, ALL)}
-    return {
-        tier: _summary(tier, group, k, resamples, seed) for tier, group in groups.items() if group or tier == ALL
-    }
+    return {tier: _summary(tier, group, k, resamples, seed) for tier, group in groups.items() if group or tier == ALL}
 
 
 def _summary(tier: str, tasks: list[TaskSamples], k: int, resamples: int, seed: int) -> Summary:

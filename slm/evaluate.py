@@ -26,7 +26,7 @@ from slm.corpus.draws import HELD_OUT
 from slm.corpus.idioms import canonical
 from slm.corpus.samples import Maker, Sample
 from slm.corpus.unseen import UNSEEN
-from slm.judging import task_for
+from slm.judging import judged, task_for
 from slm.tokenizer import Tokenizer
 from verify import Judge, Task, list_tasks
 
@@ -94,7 +94,9 @@ class Bench:
         key = (case.task.hash, parsed.code)
         if key not in self.known:
             try:
-                verdict = self.judge.submit(case.task, parsed.code, Level.FUNCTIONAL).result(timeout=JUDGE_SECONDS)
+                verdict = self.judge.submit(case.task, judged(parsed.code), Level.FUNCTIONAL).result(
+                    timeout=JUDGE_SECONDS
+                )
                 self.known[key] = "right" if verdict.passed else str(verdict.verdict)
             except TimeoutError:
                 self.known[key] = "not judged"

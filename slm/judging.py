@@ -34,7 +34,7 @@ TOLERANCE = {"float": "{relative = 3e-3, absolute = 3e-3}", "double": "{relative
 def task_for(folder: Path, function: str, arguments: Sequence[Argument], dims: dict[str, int], reference: str) -> Task:
     """Write a task into ``folder`` (made here, named after it) and load it; ``dims`` may hold constants too."""
     folder.mkdir(parents=True)
-    (folder / "reference.cpp").write_text(reference, encoding="utf-8")
+    (folder / "reference.cpp").write_text(judged(reference), encoding="utf-8")
     sizes = [name for kind, _, name, _, _ in arguments if kind == "size"]
     constants = {name: value for name, value in dims.items() if name not in sizes}
     lines = [
@@ -64,6 +64,13 @@ def task_for(folder: Path, function: str, arguments: Sequence[Argument], dims: d
             lines += ["vary = false"] if kind != "scalar" else []
     (folder / "task.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return load_task(folder)
+
+
+def judged(code: str) -> str:
+    """``code`` with the judge's name of a 64-bit integer; ``long long`` is another type there on Linux."""
+    if "long long" not in code:
+        return code
+    return "#include <cstdint>\n" + code.replace("long long", "int64_t")
 
 
 def _filled(extent: str, constants: dict[str, int]) -> str:

@@ -55,7 +55,9 @@ def test_imports_run_downward(package: str) -> None:
 
 def test_every_command_loads_and_has_help() -> None:
     points = entry_points(group="regraph.commands")
-    assert {"db", "ingest", "technique", "task", "verify", "search", "eval", "doctor"} <= {point.name for point in points}
+    assert {"db", "ingest", "technique", "task", "verify", "search", "eval", "doctor"} <= {
+        point.name for point in points
+    }
     for point in points:
         assert point.load().help, point.name
 

@@ -14,7 +14,9 @@ import pytest
 from regraph_db.cli import regraph
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docker").glob("*.md"), *(ROOT / "slm").glob("*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docker").glob("*.md"), *(ROOT / "slm").glob("*.md")]
+)
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
 
 
@@ -48,7 +50,9 @@ def resolve(words: list[str]) -> None:
         assert child is not None, f"no command {words[0]!r} in {command.name}"
         command, words = child, words[1:]
         context = click.Context(command, info_name=command.name, parent=context)
-    known = {option for parameter in command.get_params(context) for option in (*parameter.opts, *parameter.secondary_opts)}
+    known = {
+        option for parameter in command.get_params(context) for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     known |= {"--debug", "--version"}
     for word in words:
         if word.startswith("--") and len(word) > 2:

@@ -21,9 +21,26 @@ NAMES = shipped.names()
 UNSUPPORTED = tomllib.loads((TRAJECTORIES / "unsupported.toml").read_text(encoding="utf-8"))
 #: The problems of CUDA-LLM (arXiv 2506.09092), by the task that holds each.
 CUDA_LLM = {
-    "sigmoid", "matmul", "max_pool3d", "layer_norm", "conv2d", "multihead_self_attention", "mse", "transpose",
-    "reverse", "relu", "topk", "sorting", "matrix_copy", "reduction", "dot_product", "prefix_sum",
-    "cross_entropy", "monte_carlo_integration", "histogram", "ordinary_least_squares",
+    "sigmoid",
+    "matmul",
+    "max_pool3d",
+    "layer_norm",
+    "conv2d",
+    "multihead_self_attention",
+    "mse",
+    "transpose",
+    "reverse",
+    "relu",
+    "topk",
+    "sorting",
+    "matrix_copy",
+    "reduction",
+    "dot_product",
+    "prefix_sum",
+    "cross_entropy",
+    "monte_carlo_integration",
+    "histogram",
+    "ordinary_least_squares",
 }
 
 

@@ -15,7 +15,8 @@ from slm.tokenizer import END, SPACE, UNKNOWN, Tokenizer, fixed_lines, rendered
 
 TEXTS = (
     "hello world", " leading", "  two", "   three", "a\n\n\n   b\n     c", "\tTab\n", "é ü 漢字 // comment", "x" * 60,
-    '// tricky: ```cuda "str\\n"', "int   a  =  1;\n\n\n        }\n", "#define N 1024\n\t\tf();", "a\r\nb", "</s><unk><s>[INST]",
+    '// tricky: ```cuda "str\\n"', "int   a  =  1;\n\n\n        }\n", "#define N 1024\n\t\tf();",
+    "a\r\nb", "</s><unk><s>[INST]",
     "suitable: yes\n```cuda\n```\n", "🙂 = 3;", "if(a<b&&c>d)x->y=z<<2;",
 )  # fmt: skip
 

@@ -298,7 +298,7 @@ def test_half_rounds_once(probe: Probe) -> None:
 def test_host_pointers(probe: Probe) -> None:
     body = """float* d; cudaMalloc(&d, 2 * n * sizeof(float)); cudaMemcpy(d, x, n * sizeof(float), cudaMemcpyHostToDevice);
         k<<<(n + 63) / 64, 64>>>(d, d + n, n); cudaMemcpy(y, d + n, n * sizeof(float), cudaMemcpyDeviceToHost); cudaFree(d);"""
-# ruff: noqa: E501 - each kernel stands on one line
+    # ruff: noqa: E501 - each kernel stands on one line
     ran = probe(KERNELS["map"][0].split(SIGNATURE)[0] + launcher(body), abi="host")
     assert ran.fault is None
     np.testing.assert_array_equal(ran.outputs[0][2], 2 * X)

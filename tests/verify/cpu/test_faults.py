@@ -14,7 +14,7 @@ BODY = "\n{body}\n"
 
 def kernel(body: str, launch: str = "kernel<<<1, 64>>>(x, y, z, n);") -> str:
     """A candidate whose kernel's body stands on line 3."""
-# ruff: noqa: E501 - each kernel stands on one line
+    # ruff: noqa: E501 - each kernel stands on one line
     return f"__global__ void kernel(const float* x, float* y, int* z, int n) {{\n{T}\n{body}\n}}" + launcher(launch)
 
 

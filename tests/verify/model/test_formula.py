@@ -1,6 +1,5 @@
 """The formula is monotonic where a GPU is, occupancy has its textbook values, and profiles are read or refused."""
 
-
 from __future__ import annotations
 
 from dataclasses import replace
