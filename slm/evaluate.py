@@ -24,7 +24,8 @@ from search.answer import Outcome, parse, same_code
 from slm import MODEL
 from slm.corpus.draws import HELD_OUT
 from slm.corpus.idioms import canonical
-from slm.corpus.samples import Maker, Sample
+from slm.corpus.sample import Sample
+from slm.corpus.samples import Maker
 from slm.corpus.unseen import UNSEEN
 from slm.judging import judged, task_for
 from slm.tokenizer import Tokenizer
@@ -186,8 +187,8 @@ def generated(bench: Bench, name: str, words: list[str], count: int) -> list[Cas
     else:
         maker = Maker(rng, words, held_out=name == "pairs")
         accept = {
-            "seen": lambda s: s.form == "rewrite" and (s.family, s.technique) not in HELD_OUT,
-            "pairs": lambda s: s.form == "rewrite" and (s.family, s.technique) in HELD_OUT,
+            "seen": lambda s: s.form == "rewrite" and not s.marred and (s.family, s.technique) not in HELD_OUT,
+            "pairs": lambda s: s.form == "rewrite" and not s.marred and (s.family, s.technique) in HELD_OUT,
             "refuse": lambda s: s.form == "refuse",
         }[name]
         samples = drawn(maker, count, accept)

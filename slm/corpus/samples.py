@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from search import prompt
 from slm.corpus import fields, real
@@ -10,6 +10,7 @@ from slm.corpus import techniques as words
 from slm.corpus.draws import Drawer
 from slm.corpus.family import Family, State
 from slm.corpus.idioms import IDIOMS, Idiom, canonical, draw
+from slm.corpus.sample import REFUSED, Sample, fenced
 
 RECIPES: dict[str, tuple[str, ...]] = {
     "nest": ("parallel", "vec", "restrict"),
@@ -45,34 +46,6 @@ SHARES = {
     "fuse": 4,
 }
 TECHNIQUES = tuple(IDIOMS)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One text of the corpus, and what a judge needs to know about it."""
-
-    prompt: str
-    answer: str
-    form: str  # rewrite | standard | cot | fsr | refuse
-    family: str
-    technique: str
-    example: str  # right | none | other
-    sequential: str
-    before: str
-    after: str  # "" where the answer is `suitable: no`
-    function: str
-    arguments: tuple[tuple[str, str, str, str, str], ...]
-    dims: tuple[tuple[str, int], ...]
-    idiom: tuple[tuple[str, str], ...]
-    marred: bool = False  # holds statements or names that were changed alike in both codes, so that they must be copied
-
-
-def fenced(code: str) -> str:
-    body = code.strip("\n")
-    return f"suitable: yes\n```cuda\n{body}\n```\n"
-
-
-REFUSED = "suitable: no\n"
 
 
 class Maker(Drawer):

@@ -17,7 +17,8 @@ from regraph_db.records import Level
 from search.answer import Outcome, parse
 from slm.corpus import real
 from slm.corpus.draws import HELD_OUT
-from slm.corpus.samples import Maker, Sample
+from slm.corpus.sample import Sample
+from slm.corpus.samples import Maker
 from slm.judging import task_for
 from verify import Judge, list_tasks
 

@@ -61,7 +61,7 @@ def test_it_rewrites_fresh_programs(llama: Any, tokenizer: Tokenizer) -> None:
     assert equal >= 5
 
 
-@given(st.integers(0, 2**32 - 1), st.floats(1e-4, 1e3))
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 1e3))
 @settings(max_examples=30)
 def test_q8_0_is_close(seed: int, size: float) -> None:
     """A value comes back within half a step (its block's largest over 127) and the scale's float16 rounding."""

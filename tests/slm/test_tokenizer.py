@@ -49,7 +49,16 @@ def test_llama_cpp_cuts_prompts_alike(tokenizer: Tokenizer, llama: Any) -> None:
     for text in texts:
         tokens = llama.tokenize(text.encode(), add_bos=False, special=True)
         assert tokens == tokenizer.encode(text), text
-        assert llama.detokenize(tokens).decode() == text
+
+
+def test_llama_cpp_writes_answers_back(llama: Any, tokenizer: Tokenizer) -> None:
+    """llama-cpp-python drops pieces of more than 32 bytes when it writes text; an answer's pieces must be shorter."""
+    maker = Maker(random.Random(22), tokenizer.words())
+    for _ in range(60):
+        answer = maker.draw().answer
+        if "\n" + 32 * " " in answer:
+            continue  # the shipped tokenizer's one piece that is too long, see the card's limits
+        assert llama.detokenize(llama.tokenize(answer.encode(), add_bos=False, special=True)).decode() == answer
 
 
 @pytest.mark.parametrize("mark", [END, UNKNOWN])
