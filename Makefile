@@ -36,7 +36,10 @@ demo: $(VENV)/.run ## ingest the shipped trajectories and search two tasks (STOR
 	@$(BIN)/python -m cudaeval.demo $(STORE)
 
 test: $(VENV)/.dev ## every test that a machine without a GPU can run (ARGS="-k name" for some)
-	$(BIN)/python -m pytest -m "not gpu" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not gpu and not slow" $(ARGS)
+
+test-slow: $(VENV)/.dev ## the long ones: hundreds of kills, every step of every trajectory, every mutant
+	$(BIN)/python -m pytest -m slow $(ARGS)
 
 test-gpu: $(VENV)/.dev ## the tests that need a GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)
@@ -60,4 +63,4 @@ clean: ## remove everything that these commands wrote, the cache included
 	rm -rf "$${REGRAPH_CACHE:-$$HOME/.cache/regraph}"
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-.PHONY: help venv demo test test-gpu check bench lock clean
+.PHONY: help venv demo test test-slow test-gpu check bench lock clean

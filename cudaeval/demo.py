@@ -1,7 +1,7 @@
 """``make demo``: the main job in plain `regraph` commands, each printed before it runs.
 
-Ingests the shipped trajectories, searches two tasks of the test split with the shipped demonstration model and ends with
-one paragraph that says what was measured and what was not. It can be stopped and started again: verdicts are cached,
+Ingests the shipped trajectories, searches two tasks of the test split with the shipped demonstration model and ends
+with one paragraph that says what was measured and what was not. It can be stopped and started again: verdicts are cached,
 trajectories are merged once, and a finished search is not run again.
 """
 
@@ -39,7 +39,7 @@ def run(*words: str, capture: bool = False) -> str:
 
 
 def start_neo4j() -> str:
-    """A Neo4j of this demonstration: in Docker where an engine answers, else from its own jars. Returns its store URL."""
+    """A Neo4j of this demonstration, in Docker where an engine answers, else from its jars; returns its store URL."""
     kept = FOLDER / "neo4j-password"
     if not kept.exists():
         kept.touch(mode=0o600)
@@ -116,14 +116,17 @@ def paragraph(answers: list[dict[str, Any]]) -> str:
         told.append("Results and times were measured on this machine's GPU against the sequential code on one core.")
     elif "modelled" in levels:
         told.append(
-            "Results were checked by running the CUDA code on the CPU. Times are modelled for a named GPU, not measured."
+            "Results were checked by running the CUDA code on the CPU. "
+            "Times are modelled for a named GPU, not measured."
         )
     else:
         told.append(
-            "Results were checked by running the CUDA code on the CPU, races included. No speed was measured: there is no GPU here."
+            "Results were checked by running the CUDA code on the CPU, races included. "
+            "No speed was measured: there is no GPU here."
         )
     told.append(
-        "The gains shown beside the trajectories were measured earlier, on the GPU that their files name. The model is a demonstration of a few million parameters; bring a better one with --model."
+        "The shipped trajectories were measured earlier, on the GPU that their files name. "
+        "The model is a demonstration of a few million parameters; bring a better one with --model."
     )
     return " ".join(told)
 
@@ -151,11 +154,9 @@ def main() -> None:
     print(f"\n{paragraph(answers)}")
     if neo4j:
         port = os.environ.get("NEO4J_SERVER_HTTP_PORT", "7474")
+        print(f"\nNeo4j Browser: http://127.0.0.1:{port}/browser/, user neo4j, password in {FOLDER}/neo4j-password.")
         print(
-            f"\nNeo4j Browser: http://127.0.0.1:{port}/browser/ (user neo4j, password in {FOLDER}/neo4j-password). Paste:"
-        )
-        print(
-            f"  MATCH path = (:State {{search: '{answers[0]['search']}'}})-[e:EXPLORED]->(:State) WHERE e.visits > 0 RETURN path"
+            f"Paste: MATCH path = (:State {{search: '{answers[0]['search']}'}})-[e:EXPLORED]->() WHERE e.visits > 0 RETURN path"
         )
         print("Stop the server with `docker/neo4j-server stop` and the same NEO4J_SERVER_HOME, or `make clean`.")
 

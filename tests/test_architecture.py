@@ -1,4 +1,4 @@
-"""What the structure promises: imports run downward, commands are light, statements and locks hold no secrets or hosts."""
+"""What the structure promises: imports run downward, commands are light, locks name no registry."""
 
 from __future__ import annotations
 

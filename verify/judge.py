@@ -97,7 +97,9 @@ class Judge:
             future = self._pool.submit(self._judge, key, task, source, wanted, baseline, fresh)
             if not fresh:
                 self._under_way[key] = future
-                future.add_done_callback(lambda _: self._forget(key))
+        if not fresh:
+            # Outside the lock: the callback of a future that is done already runs at once, and takes the lock itself.
+            future.add_done_callback(lambda _: self._forget(key))
         return future
 
     def judge(

@@ -1,4 +1,4 @@
-"""Write the pages of this folder from the commands' own help: ``python docs/commands/generate.py`` (``--check`` only compares)."""
+"""Write the pages of this folder from the commands' own help; ``--check`` only compares."""
 
 from __future__ import annotations
 

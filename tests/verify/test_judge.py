@@ -8,6 +8,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 from regraph_db.cli import regraph
 from regraph_db.errors import EnvironmentFault
-from regraph_db.records import Level, VerdictKind
+from regraph_db.records import Level, Verdict, VerdictKind
 from verify import cache, compiler, sandbox
 from verify.cache import Cache
 from verify.judge import Judge
@@ -114,6 +115,16 @@ def test_equal_candidates_at_once_are_judged_once(judge: Judge) -> None:
     source = KERNEL + FUNCTION + "static const int twins = 1;\n"
     futures = [judge.submit(task, source, Level.COMPILE) for _ in range(6)]
     assert all(future is futures[0] for future in futures[1:]) or all(future.result().passed for future in futures)
+
+
+def test_a_verdict_that_is_known_at_once_does_not_stop_the_judge(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = load_task(TASKS / "affine")
+    known = judge.judge(task, KERNEL + FUNCTION, Level.COMPILE)
+    done: Future[Verdict] = Future()
+    done.set_result(known)
+    monkeypatch.setattr(judge._pool, "submit", lambda *_: done)
+    assert judge.submit(task, KERNEL + FUNCTION, Level.COMPILE).result(timeout=5) == known
+    assert judge.submit(task, KERNEL + FUNCTION, Level.COMPILE).result(timeout=5) == known
 
 
 def test_a_missing_nvcc_says_how_to_get_one(tmp_path: Path) -> None:
