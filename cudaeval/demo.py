@@ -1,8 +1,8 @@
 """``make demo``: the main job in plain `regraph` commands, each printed before it runs.
 
 Ingests the shipped trajectories, searches two tasks of the test split with the shipped demonstration model and ends
-with one paragraph that says what was measured and what was not. It can be stopped and started again: verdicts are cached,
-trajectories are merged once, and a finished search is not run again.
+with one paragraph that says what was measured and what was not. It can be stopped and started again: verdicts are
+cached, trajectories are merged once, and a finished search is not run again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-// The reasoning graph: techniques and the transitions between them that have at least two examples.
+// The reasoning graph: techniques and the transitions between them, those with the most examples first.
 MATCH path = (:Technique)-[t:TRANSITION]->(:Technique)
-WHERE t.examples > 1
 RETURN path
+ORDER BY t.examples DESC
 LIMIT 200

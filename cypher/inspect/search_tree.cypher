@@ -1,7 +1,7 @@
 // A task's whole tree: every state and edge that its searches walked.
-// :param task => 'saxpy'
+// :param task => 'relu'
 MATCH (s:Search {task: $task})
-MATCH path = (from:State {search: s.id})-[e:EXPLORED]->(to:State)
+MATCH path = (:State {search: s.id})-[e:EXPLORED]->(:State)
 WHERE e.visits > 0
 RETURN path
 LIMIT 300
