@@ -33,7 +33,7 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	@touch $@
 
 demo: $(VENV)/.run ## ingest the shipped trajectories and search two tasks (STORE=neo4j for a real Neo4j)
-	@$(BIN)/python -m cudaeval.demo $(STORE)
+	@$(BIN)/python -m slm.demo $(STORE)
 
 test: $(VENV)/.dev ## every test that a machine without a GPU can run (ARGS="-k name" for some)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not gpu and not slow" $(ARGS)

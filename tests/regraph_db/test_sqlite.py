@@ -122,7 +122,7 @@ def test_another_user_without_permission_is_told(tmp_path: Path) -> None:
     path = tmp_path / "graph.db"
     opened(path).close()
     path.chmod(0o444)
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+    for folder in (tmp_path, *list(tmp_path.parents)[:3]):
         folder.chmod(0o755)
     child = os.fork()
     if not child:

@@ -7,7 +7,7 @@ import time
 import zlib
 from concurrent.futures import Future
 
-from regraph_db.records import Interval, Level, Verdict, VerdictKind
+from regraph_db.records import Interval, Level, Step, Trajectory, Verdict, VerdictKind
 from search.generators import Answer, Generator, GeneratorFault, Prompt, Sampling
 from verify import Task
 
@@ -93,3 +93,28 @@ class FakeJudge:
             )
         )
         return future
+
+
+def trajectories() -> list[Trajectory]:
+    """Six kernels of other tasks; the techniques form a small cyclic graph."""
+    chains = [
+        ("one thread per element", "vectorized load", "loop unrolling"),
+        ("one thread per element", "shared memory tiling", "vectorized load"),
+        ("one thread per element", "loop unrolling", "vectorized load", "loop unrolling"),
+        ("grid stride loop", "vectorized load", "shared memory tiling"),
+        ("grid stride loop", "shared memory tiling", "grid stride loop"),
+        ("one thread per element", "grid stride loop"),
+    ]
+    return [
+        Trajectory(
+            task=f"other {number}",
+            author="test",
+            function=f"kernel_{number}",
+            source=f"void kernel_{number}() {{ loop(); }}",
+            steps=tuple(
+                Step(method=name, detail=f"apply {name}", code=f"void kernel_{number}() {{ step_{k}(); }}")
+                for k, name in enumerate(chain)
+            ),
+        )
+        for number, chain in enumerate(chains)
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from search_doubles import FakeJudge, Faulty, Scripted
+from search_doubles import FakeJudge, Faulty, Scripted, trajectories
 
 from regraph_db.errors import EnvironmentFault, InputError
 from regraph_db.records import ROOT, Level, SearchStatus, Step, Trajectory, Verdict, VerdictKind
@@ -50,8 +50,6 @@ def test_equal_budgets_are_equal(strategy: str, store: GraphStore, task: Task) -
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_same_seed_walks_the_same_path(strategy: str, task: Task, tmp_path_factory: pytest.TempPathFactory) -> None:
-    from conftest import trajectories
-
     seen = []
     for seed in (5, 5, 6):
         url = f"sqlite:///{tmp_path_factory.mktemp('graph')}/graph.db"

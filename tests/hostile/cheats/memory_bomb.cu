@@ -1,6 +1,6 @@
 // what: host memory without end
 // task: affine
-// verdict: runtime_error
+// verdict: runtime_error timeout
 // levels: functional gpu
 // twin: host_vector
 #include <cstdlib>

@@ -139,7 +139,7 @@ def _speed(answer: dict[str, Any], best: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """``python -m cudaeval.demo [sqlite|neo4j]``."""
+    """``python -m slm.demo [sqlite|neo4j]``."""
     FOLDER.mkdir(exist_ok=True)
     neo4j = sys.argv[1:] == ["neo4j"]
     store = start_neo4j() if neo4j else f"sqlite:///{FOLDER}/regraph.db"
@@ -155,9 +155,8 @@ def main() -> None:
     if neo4j:
         port = os.environ.get("NEO4J_SERVER_HTTP_PORT", "7474")
         print(f"\nNeo4j Browser: http://127.0.0.1:{port}/browser/, user neo4j, password in {FOLDER}/neo4j-password.")
-        print(
-            f"Paste: MATCH path = (:State {{search: '{answers[0]['search']}'}})-[e:EXPLORED]->() WHERE e.visits > 0 RETURN path"
-        )
+        start = f"(:State {{search: '{answers[0]['search']}'}})"
+        print(f"Paste: MATCH path = {start}-[e:EXPLORED]->() WHERE e.visits > 0 RETURN path")
         print("Stop the server with `docker/neo4j-server stop` and the same NEO4J_SERVER_HOME, or `make clean`.")
 
 
