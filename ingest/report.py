@@ -20,7 +20,10 @@ def text_of(summary: Summary) -> str:
     ]
     if summary.verdicts:
         counts = ", ".join(f"{count:,} {name}" for name, count in sorted(summary.verdicts.items()))
-        lines.append(f"Verdicts: {counts} (level {summary.level.value}).")
+        # Verdicts measured before were reached on a GPU, whatever this run's own level is.
+        judged_here = sum(summary.verdicts.values()) - summary.measured
+        level = f" ({judged_here:,} reached here at level {summary.level.value})" if judged_here else ""
+        lines.append(f"Verdicts: {counts}{level}.")
     else:
         lines.append("Nothing was verified.")
     if summary.measured:
