@@ -58,10 +58,12 @@ def crash(kills: int, seed: int) -> None:
         os.close(writing)
         with os.fdopen(reading, "r") as acknowledged:
             acknowledged.readline()
+            # Waiting for some writes, and not for a time alone, makes the test say as much on a slow machine.
+            lines = [acknowledged.readline() for _ in range(chance.randrange(4))]
             time.sleep(chance.uniform(0, 0.06))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            for line in acknowledged:
+            for line in (*lines, *acknowledged):
                 if line.endswith("\n"):
                     kind, _, name = line.strip().partition(" ")
                     done[kind].append(name)
