@@ -87,7 +87,7 @@ def resume(search_id: str, task: str | None, out: Path | None, as_json: bool, **
 
     \b
     Example:
-      regraph search resume 3f2a --budget 400
+      regraph search resume 3f2a --model model.gguf --budget 400
     """
     from search.session import Session
 

@@ -132,7 +132,7 @@ class Session:
                 runner = work(self.store, search, task, model, judge, stream=streams[0], watch=watch, watcher=watcher)
             return finish(self.store, search.id, task, judge, watch, runner)
         except KeyboardInterrupt:
-            self._say(f"interrupted; go on with `regraph search resume {search.id[:8]}`")
+            self._say(f"interrupted; go on with `regraph search resume {search.id[:8]} --model {self.shared.model}`")
             raise
 
     def _threads(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
@@ -96,7 +97,14 @@ def export(file: str, store: str | None, as_json: bool) -> None:
       regraph db export regraph.jsonl
     """
     import json
+    from pathlib import Path
 
+    from regraph_db.errors import InputError
+
+    folder = Path(file).parent
+    if file != "-" and not os.access(folder, os.W_OK):
+        what = "not writable" if folder.exists() else "no such folder"
+        raise InputError(f"{what}.", where=str(folder), fix="Name a file in a folder that you can write to.")
     # Written beside FILE and renamed at the end, so that an interruption leaves no half of it.
     with _open(store) as graph, click.open_file(file, "w", encoding="utf-8", atomic=file != "-") as stream:
         number = 0

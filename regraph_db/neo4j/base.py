@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -40,6 +41,9 @@ CURRENT = len(MIGRATIONS)
 #: Seconds to open one connection; the driver tries again until ``store_timeout``.
 _CONNECT = 5.0
 
+# The driver tells every retry to whoever did not set up logging; the errors below say it once.
+logging.getLogger("neo4j").addHandler(logging.NullHandler())
+
 T = TypeVar("T")
 Row = dict[str, Any]
 
@@ -65,6 +69,7 @@ class Neo4jBase(GraphStore):
         """Open ``neo4j://HOST`` or ``bolt://HOST`` (+s, +ssc); see :func:`regraph_db.store.open_store`."""
         store = cls(url, settings)
         try:
+            store._greet()
             if create:
                 store.migrate()
             version = store.schema_version()
@@ -168,6 +173,14 @@ class Neo4jBase(GraphStore):
                 where=self.url,
                 fix="Write neo4j://HOST:7687 or bolt://HOST:7687 (+s or +ssc for TLS).",
             ) from None
+
+    def _greet(self) -> None:
+        """Ask once whether the server answers: a wrong address is told at once, while a server that goes away later
+        is waited for."""
+        try:
+            self._open_driver().verify_connectivity()
+        except (Neo4jError, DriverError) as error:
+            raise self._translated(error) from error
 
     def _translated(self, error: Neo4jError | DriverError) -> RegraphError:
         code = getattr(error, "code", "") or ""
