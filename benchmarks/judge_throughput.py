@@ -1,19 +1,19 @@
-"""Verdicts a second against the plain loop that a user would write, in one run; ratios, not absolute figures, are
-the result.
+"""Verdicts a second against the plain loop that a user would write, in one run; ratios are the result.
 
-The plain loop compiles each candidate with nvcc to an executable that holds the kernel, its inputs and a comparison,
-and runs
-it, one process a candidate, one after the other, without any isolation. With a GPU and torch there is a third side:
-``torch.utils.cpp_extension.load_inline``.
+The judge is handed all candidates of a kind at once, with all its isolation on. The plain loop compiles each candidate
+with nvcc to an executable that holds the kernel, its inputs and a comparison, and runs it: one process a candidate, one
+after the other, nothing isolated. Without a GPU the loop can only compile, while the judge also runs every candidate on
+the CPU. With a GPU and torch, ``--torch`` adds a third side: ``torch.utils.cpp_extension.load_inline``.
 
-Prints one JSON line ``{"benchmark", "figures", "ratios"}``. The batch of 32 mixes right, wrong, refused and broken
-candidates.
+Prints one JSON line ``{"benchmark", "figures", "ratios"}``. The batch of 32 mixes right, wrong and broken candidates.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,10 +21,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from regraph_db.records import Level
+from regraph_db.records import Level, VerdictKind
 from verify.judge import Judge, best_level
 from verify.settings import VerifySettings
-from verify.task import load_task
+from verify.task import Task, load_task
 from verify.toolchain import find_toolkit
 
 TASK = Path(__file__).parents[1] / "tests" / "verify" / "tasks" / "affine"
@@ -100,13 +100,16 @@ def plain_loop(sources: list[str], nvcc: str, arch: str, gpu: bool) -> None:
 
 
 def load_inline(sources: list[str]) -> None:
+    """What a user of torch would write: each candidate as an extension, called once and compared."""
+    import torch  # type: ignore[import-not-found]
     from torch.utils.cpp_extension import load_inline as load  # type: ignore[import-not-found]
 
+    x = torch.rand(1 << 20, device="cuda")
     for number, source in enumerate(sources):
         arguments = "x.data_ptr<float>(), out.data_ptr<float>(), x.numel()"
         glue = f"void call(torch::Tensor x, torch::Tensor out) {{ affine({arguments}); }}"
         try:
-            load(
+            module = load(
                 name=f"candidate{number}_{time.time_ns()}",
                 cpp_sources="void call(torch::Tensor x, torch::Tensor out);",
                 cuda_sources=source + glue,
@@ -114,6 +117,15 @@ def load_inline(sources: list[str]) -> None:
             )
         except RuntimeError:
             continue
+        out = torch.empty_like(x)
+        module.call(x, out)
+        torch.allclose(out, 3 * x + 1)
+
+
+def judge_all(judge: Judge, task: Task, sources: list[str], level: Level) -> None:
+    for future in [judge.submit(task, source, level) for source in sources]:
+        verdict = future.result()
+        assert verdict.verdict is not VerdictKind.HARNESS_ERROR, verdict.reason
 
 
 def seconds(work: Callable[[], None]) -> float:
@@ -125,7 +137,7 @@ def seconds(work: Callable[[], None]) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--single", type=int, default=4, help="candidates of each single kind")
+    parser.add_argument("--single", type=int, default=16, help="candidates of each single kind")
     parser.add_argument("--torch", action="store_true", help="also time torch's load_inline (two candidates)")
     options = parser.parse_args()
     settings = VerifySettings()
@@ -133,30 +145,28 @@ def main() -> int:
     level = Level.GPU if level is Level.GPU else Level.FUNCTIONAL
     toolkit = find_toolkit(settings)
     task = load_task(TASK)
+    kinds_alone = {"wrong": wrong(900), "compile_error": broken(900), "right": right(900), "batch": right(901)}
     kinds = {
         "wrong": [wrong(k) for k in range(options.single)],
         "compile_error": [broken(k) for k in range(options.single)],
         "right": [right(k) for k in range(options.single)],
         "batch": mixed(options.batch),
     }
-    figures: dict[str, float] = {}
+    figures: dict[str, float] = {"cores": os.cpu_count() or 1, "jobs": settings.jobs}
     ratios: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as cache, Judge(settings, cache_folder=Path(cache)) as judge:
         judge.judge(task, right(99), level)  # builds the runner or the CPU level, and the references, once
         for kind, sources in kinds.items():
-            if kind == "batch":
-                spent = seconds(
-                    lambda s=sources: [f.result() for f in [judge.submit(task, source, level) for source in s]]
-                )  # type: ignore[misc]
-            else:
-                spent = seconds(lambda s=sources: [judge.judge(task, source, level) for source in s])  # type: ignore[misc]
+            alone = seconds(lambda: judge.judge(task, kinds_alone[kind], level))  # noqa: B023 (called at once)
+            spent = seconds(lambda: judge_all(judge, task, sources, level))  # noqa: B023
             plain = seconds(
-                lambda s=sources: plain_loop(s, str(toolkit.nvcc), judge.compiler.architecture, level is Level.GPU)
-            )  # type: ignore[misc]
+                lambda: plain_loop(sources, str(toolkit.nvcc), judge.compiler.architecture, level is Level.GPU)  # noqa: B023
+            )
             figures[f"{kind}_per_second"] = len(sources) / spent
             figures[f"{kind}_plain_per_second"] = len(sources) / plain
+            figures[f"{kind}_alone_seconds"] = alone
             ratios[f"{kind}_over_plain_loop"] = plain / spent
-        if options.torch and level is Level.GPU:
+        if options.torch and level is Level.GPU and importlib.util.find_spec("torch"):
             spent = seconds(lambda: load_inline([right(5000), right(5001)])) / 2
             figures["load_inline_per_second"] = 1 / spent
             ratios["batch_over_load_inline"] = figures["batch_per_second"] * spent

@@ -102,40 +102,68 @@ def document(task: str, verdict: Verdict) -> dict[str, Any]:
     return {"task": task, **fields}
 
 
+#: What each verdict says, in a line; ``passed`` depends on the level.
+_MEANING = {
+    "compile_error": "nvcc refuses it, or its signature is not the task's",
+    "launch_error": "a launch or a CUDA call returned an error",
+    "runtime_error": "it crashed, left its bounds, raced, or its threads did not meet at a barrier",
+    "timeout": "it was ended at its deadline",
+    "wrong_result": "an output differs from the sequential reference's by more than the task's tolerance",
+    "nondeterministic": "the same inputs gave a right answer once and a wrong one later",
+    "reward_hack": "it tries to look right or fast without being so; it counts for nothing",
+    "unsupported": "this level cannot run such code; nothing is said about it",
+    "harness_error": "the judge itself failed; nothing is said about the kernel",
+}
+_PASSED = {
+    "compile": "it compiles and has the task's signature; nothing was run",
+    "functional": "right on the CPU at every check and hidden size, without races; speed not measured (no GPU used)",
+    "modelled": "right on the CPU at every check and hidden size, without races; GPU time modelled, not measured",
+    "gpu": "right on the GPU at every check, hidden and timed size",
+}
+
+
+def _ratio(speedup: float) -> str:
+    """A speedup in words: below 1 it is a slowdown."""
+    return f"{speedup:.3g} times as fast as" if speedup >= 1 else f"{1 / speedup:.3g} times slower than"
+
+
 def _show(task: str, verdict: Verdict) -> None:
     """A verdict for people: the answer first, then what it rests on."""
     seconds = verdict.candidate_seconds
     click.echo(f"{task}: {verdict.verdict} (level {verdict.level})")
+    click.echo(f"  {_PASSED[verdict.level] if verdict.passed else _MEANING[verdict.verdict]}")
     if verdict.reason:
         click.echo(f"  {verdict.reason}")
     if verdict.speedup and seconds is not None and verdict.baseline_seconds is not None:
         interval = verdict.speedup
-        against = f"{verdict.baseline} {_time(verdict.baseline_seconds)}"
-        ratio = f"{interval.median:.3g}× ({interval.low:.3g}–{interval.high:.3g})"
-        click.echo(f"  measured {_time(seconds)} a call, {against}: {ratio}")
+        other = "the sequential reference on one CPU core" if verdict.baseline == "reference" else "the other kernel"
+        click.echo(
+            f"  measured {_time(seconds)} a call: {_ratio(interval.median)} {other} ({_time(verdict.baseline_seconds)})"
+        )
+        click.echo(f"  speedup {interval.median:.3g}, 95 % interval {interval.low:.3g} to {interval.high:.3g}")
         if verdict.bound_share is not None:
             click.echo(f"  {verdict.bound_share:.0%} of this GPU's limit for the task")
         if verdict.unstable:
             click.echo("  unstable: the timing did not settle within its time limit")
-    elif verdict.passed and verdict.level == "functional":
-        click.echo("  right on the CPU, without races; speed not measured (no GPU was used)")
-    elif verdict.passed and verdict.level == "compile":
-        click.echo("  it compiles; nothing was run")
     if verdict.modelled_seconds is not None:
         from verify.model import explanation_lines
 
         if verdict.modelled_speedup and verdict.modelled_baseline_seconds is not None:
-            against = f"the sequential reference's {_time(verdict.modelled_baseline_seconds)} on one CPU core"
-            click.echo(f"  modelled, not measured: {verdict.modelled_speedup:.3g}× over {against}")
+            against = f"the sequential reference on one CPU core ({_time(verdict.modelled_baseline_seconds)})"
+            click.echo(f"  modelled {_ratio(verdict.modelled_speedup)} {against}")
         click.echo("\n".join(f"  {line}".rstrip() for line in explanation_lines(verdict.model_terms)))
     if verdict.log and not verdict.passed:
         click.echo("\n".join(f"  | {line}" for line in verdict.log.splitlines()[:30]))
     evidence = verdict.evidence
-    words = [evidence.gpu, evidence.driver and f"driver {evidence.driver}", evidence.nvcc and f"nvcc {evidence.nvcc}"]
-    click.echo(
-        f"  evidence: {', '.join(word for word in words if word)}; {len(evidence.sizes)} runs"
-        + (f"; {evidence.samples} samples a side" if evidence.samples else "")
-    )
+    on = f"modelled for {evidence.gpu}" if verdict.level == "modelled" and evidence.gpu else evidence.gpu
+    words = [
+        on,
+        evidence.driver and f"driver {evidence.driver}",
+        evidence.nvcc and f"nvcc {evidence.nvcc}",
+        evidence.sizes and f"{len(evidence.sizes)} runs",
+        evidence.samples and f"{evidence.samples} timed samples a side",
+    ]
+    click.echo(f"  evidence: {', '.join(str(word) for word in words if word)}")
 
 
 def _time(seconds: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +14,7 @@ from regraph_db.records import VerdictKind, content_id
 from verify import sandbox, screens, signature
 from verify.cache import Cache
 from verify.elf import NotElf, SharedObject, read_shared_object
+from verify.private import PrivateFolder
 from verify.settings import VerifySettings
 from verify.task import Task
 from verify.toolchain import Toolkit
@@ -81,7 +81,7 @@ class Compiler:
         if known is not None:
             return Compiled(known)
         started = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="regraph-") as folder:
+        with PrivateFolder() as folder:
             compiled = self._run(task, source, Path(folder), key)
         return Compiled(compiled.library, compiled.verdict, compiled.reason, compiled.log, time.monotonic() - started)
 
@@ -208,6 +208,9 @@ def gpu_architecture(index: int) -> str:
     return f"sm_{words.replace('.', '')}" if re.fullmatch(r"\d+\.\d", words) else ""
 
 
+_ATTRIBUTE = re.compile(r"__attribute__\(\((global|device|host|shared|constant|managed)\)\)")
+
+
 def _split(words: str, folder: Path) -> tuple[str, list[Path]]:
     """The compiler's own words, and the headers that `gcc -H` listed among them."""
     kept: list[str] = []
@@ -223,7 +226,21 @@ def _split(words: str, folder: Path) -> tuple[str, list[Path]]:
             listing = False
             kept.append(line)
     text = "\n".join(kept).replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
-    return re.sub(r"/?tmpxft_[0-9a-f]{8}_[0-9a-f]{8}-\d+_", "", text).strip(), list(headers)
+    return _own_words(re.sub(r"/?tmpxft_[0-9a-f]{8}_[0-9a-f]{8}-\d+_", "", text).strip()), list(headers)
+
+
+def _own_words(text: str) -> str:
+    """nvcc shows lines as they are after preprocessing: back to ``__global__`` and the like, the caret moved along."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        removed = 0
+        caret = lines[number + 1].find("^") if number + 1 < len(lines) else -1
+        for found in _ATTRIBUTE.finditer(line):
+            removed += len(found[0]) - len(found[1]) - 4 if found.start() < caret else 0
+        lines[number] = _ATTRIBUTE.sub(r"__\1__", line)
+        if removed and not lines[number + 1][:caret].strip():
+            lines[number + 1] = lines[number + 1][removed:]
+    return "\n".join(lines)
 
 
 def _undefined(words: str) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from regraph_db.errors import RegraphError
 from regraph_db.settings import Settings, load, section
-from regraph_db.store import open_store
+from regraph_db.opening import open_store
 from verify import sandbox
 from verify.settings import VerifySettings
 from verify.toolchain import ADVICE, find_toolkit

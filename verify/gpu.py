@@ -7,8 +7,7 @@ import fcntl
 import json
 import os
 import subprocess
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from regraph_db.errors import EnvironmentFault, InternalFault
 from regraph_db.records import content_id
 from verify import sandbox
 from verify.cache import Cache
+from verify.private import PrivateFolder
 from verify.session import Session
 from verify.settings import VerifySettings
 from verify.toolchain import Toolkit
@@ -85,10 +85,15 @@ class Runner:
     kernels: Path
     runtime: Path
 
-    def session(self, gpu: Gpu, folder: Path, limits: sandbox.Limits) -> Session:
-        """Start a runner that works in ``folder``."""
-        argv: list[str | Path] = [self.program, "{control}", "{replies}", str(gpu.index), self.kernels, self.runtime]
-        return Session(argv, folder, limits, [self.program, self.kernels, self.runtime.parent])
+    def session(self, gpu: Gpu, folder: Path, limits: sandbox.Limits, *, under: Sequence[str | Path] = ()) -> Session:
+        """Start a runner that works in ``folder``; ``under`` is a program with its arguments that starts it in turn."""
+        argv = [*under, self.program, "{control}", "{replies}", "0", self.kernels, self.runtime]
+        readable = [self.program, self.kernels, self.runtime.parent]
+        if under:
+            readable.append(Path(under[0]).parent.parent)
+        # The driver sees this GPU alone: its own numbering may differ from nvidia-smi's, and every further GPU that it
+        # sets up costs time.
+        return Session(argv, folder, limits, readable, {"CUDA_VISIBLE_DEVICES": gpu.uuid})
 
 
 def build_runner(gpu: Gpu, toolkit: Toolkit, settings: VerifySettings, cache_folder: Path) -> Runner:
@@ -130,7 +135,7 @@ def build_runner(gpu: Gpu, toolkit: Toolkit, settings: VerifySettings, cache_fol
     for part, argv in (("program", host), ("kernels", device)):
         found = cache.get(f"{key}-{part}")
         if found is None:
-            with tempfile.TemporaryDirectory(prefix="regraph-") as name:
+            with PrivateFolder() as name:
                 folder = Path(name)
                 for path in RUNNER.iterdir():
                     if path.is_file():
@@ -153,7 +158,7 @@ def measure_peaks(gpu: Gpu, runner: Runner, cache_folder: Path) -> Peaks:
         limits = sandbox.Limits(seconds=120, memory=8 << 30)
         with (
             gpu_lock(gpu, cache_folder, exclusive=True),
-            tempfile.TemporaryDirectory(prefix="regraph-") as name,
+            PrivateFolder() as name,
             runner.session(gpu, Path(name), limits) as session,
         ):
             fields = {**session.hello(), **session.peaks()}

@@ -54,9 +54,20 @@ def _refuse_what_does_not_fit(task: Task, sizes: dict[str, int]) -> None:
     if needed > free:
         raise InputError(
             f"{needed >> 20} MiB are needed to judge at {dict(sizes)}, {free >> 20} MiB are free.",
-            where=f"{task.folder / manifest.MANIFEST}, field `sizes`",
+            where=_place_of(task, sizes),
             fix="Take a smaller size or a larger machine.",
         )
+
+
+def _place_of(task: Task, sizes: dict[str, int]) -> str:
+    """File, line and field of ``sizes`` in the manifest; the field alone for sizes that do not stand there."""
+    file = task.folder / manifest.MANIFEST
+    for group in ("check", "hidden", "timed"):
+        given = getattr(task.sizes, group)
+        if sizes in given:
+            path = ("sizes", group, given.index(sizes))
+            return manifest.field_error(file, file.read_text("utf-8"), path, "").where
+    return f"{file}, field `sizes`"
 
 
 def available_memory() -> int:

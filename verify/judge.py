@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
@@ -19,7 +18,9 @@ from verify import sandbox
 from verify.cache import Cache
 from verify.compare import difference
 from verify.compiler import Compiled, Compiler, gpu_architecture
+from verify.cores import Cores
 from verify.plan import check_cases, timed_cases
+from verify.private import PrivateFolder, remove_left_behind
 from verify.reference import References, processor
 from verify.settings import VerifySettings
 from verify.task import Task
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from verify.gpu import Gpu
     from verify.measure import Bench
 
+#: Runners that wait for their candidates at once: each holds a CUDA context, some hundred MiB of device memory.
+_MOST_WARM = 8
 _ORDER = (Level.COMPILE, Level.FUNCTIONAL, Level.MODELLED, Level.GPU)
 
 
@@ -45,11 +48,15 @@ class Judge:
         self.settings = settings or section("verify", VerifySettings)
         folder = cache_folder or load_settings().cache_folder / "verify"
         self._folder = folder
+        remove_left_behind()
+        # Twice as many candidates as cores are under way: while some wait for the GPU, others compile.
+        self._cores = Cores(self.settings.jobs)
+        self._runs = threading.BoundedSemaphore(self.settings.jobs)
         self.toolkit: Toolkit = find_toolkit(self.settings)
         self.compiler = Compiler(self.settings, self.toolkit, folder, gpu_architecture(self.settings.gpu))
-        self.references = References(self.settings, folder)
+        self.references = References(self.settings, folder, alone=self._cores.all)
         self._verdicts = Cache(folder / "verdicts", self.settings.cache_bytes)
-        self._pool = ThreadPoolExecutor(self.settings.jobs, thread_name_prefix="judge")
+        self._pool = ThreadPoolExecutor(2 * self.settings.jobs, thread_name_prefix="judge")
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Verdict]] = {}
         self._gpu: Gpu | None = None
@@ -63,6 +70,8 @@ class Judge:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=kind is not None)
+        if self._known_bench is not None:
+            self._known_bench.warm.close()
 
     @property
     def best_level(self) -> Level:
@@ -153,18 +162,22 @@ class Judge:
         return Verdict(verdict=VerdictKind.HARNESS_ERROR, reason=reason[:1000], level=level, evidence=self._evidence())
 
     def _verdict(self, task: Task | None, source: str, level: Level, baseline: str | None) -> Verdict:
-        compiled = self.compiler.compile(task, source)
-        if compiled.library is None or task is None or level is Level.COMPILE:
-            kind = compiled.verdict or VerdictKind.PASSED
-            return Verdict(
-                verdict=kind, reason=compiled.reason, level=Level.COMPILE, log=compiled.log, evidence=self._evidence()
-            )
-        if level is Level.GPU:
-            return self._on_gpu(task, compiled, baseline)
-        verdict = self._functional(task, source)
+        if level is Level.GPU and task is not None:
+            return self._on_gpu(task, source, baseline)
+        with self._cores.one():
+            compiled = self.compiler.compile(task, source)
+            if compiled.library is None or task is None or level is Level.COMPILE:
+                return self._compiled(compiled)
+            verdict = self._functional(task, source)
         if level is Level.MODELLED and verdict.passed:
             verdict = self._modelled(task, source, verdict)
         return verdict
+
+    def _compiled(self, compiled: Compiled) -> Verdict:
+        kind = compiled.verdict or VerdictKind.PASSED
+        return Verdict(
+            verdict=kind, reason=compiled.reason, level=Level.COMPILE, log=compiled.log, evidence=self._evidence()
+        )
 
     def _functional(self, task: Task, source: str) -> Verdict:
         from verify.cpu import execute
@@ -172,7 +185,7 @@ class Judge:
         cases = check_cases(task, self.settings)
         calls = [case.call(task, poison_seed=index) for index, case in enumerate(cases)]
         limits = sandbox.Limits(seconds=task.seconds, memory=self.settings.run_memory, sparse=True)
-        with tempfile.TemporaryDirectory(prefix="regraph-") as folder:
+        with PrivateFolder() as folder:
             ran = execute(
                 task, source, calls, races=True, toolkit=self.toolkit.root, folder=Path(folder), limits=limits
             )
@@ -196,12 +209,14 @@ class Judge:
         from verify.model import NoModel, model
 
         limits = sandbox.Limits(seconds=max(task.seconds, 60), memory=self.settings.run_memory, sparse=True)
-        with tempfile.TemporaryDirectory(prefix="regraph-") as folder:
+        # Before a core is taken: it is timed alone on this machine, the first time.
+        baseline = self.references.seconds(task, timed_cases(task, self.settings)[0][0])
+        with self._cores.one(), PrivateFolder() as folder:
             try:
                 fields = model(
                     task,
                     source,
-                    baseline_seconds=lambda: self.references.seconds(task, timed_cases(task, self.settings)[0][0]),
+                    baseline_seconds=lambda: baseline,
                     toolkit=self.toolkit.root,
                     folder=Path(folder),
                     limits=limits,
@@ -221,25 +236,45 @@ class Judge:
             self._gpu = find_gpu(self.settings.gpu)
         return self._gpu
 
-    def _on_gpu(self, task: Task, compiled: Compiled, baseline: str | None) -> Verdict:
-        from verify.measure import verdict_on_gpu
+    def _on_gpu(self, task: Task, source: str, baseline: str | None) -> Verdict:
+        from verify.measure import kind_of, verdict_on_gpu
         from verify.quarantine import verify_again
 
         bench = self._bench()
-        return verdict_on_gpu(
-            bench, task, compiled, baseline, self._evidence(), lambda: verify_again(bench, task, compiled)
-        )
+        # The runner starts, and sets up its CUDA context, while its candidate is compiled.
+        with bench.warm.expecting(kind_of(task, self.settings), 1 if baseline is None else 2) as ticket:
+            with self._cores.one():
+                compiled = self.compiler.compile(task, source)
+            if compiled.library is None:
+                return self._compiled(compiled)
+            with self._runs:
+                return verdict_on_gpu(
+                    bench,
+                    task,
+                    compiled,
+                    baseline,
+                    self._evidence(),
+                    ticket,
+                    lambda: verify_again(bench, task, compiled),
+                )
 
     def _bench(self) -> Bench:
-        from verify.gpu import build_runner, measure_peaks
+        from verify.gpu import build_runner, gpu_lock, measure_peaks
         from verify.measure import Bench
+        from verify.warm import WarmRunners
 
         with self._bench_lock:
             if self._known_bench is None:
-                runner = build_runner(self.gpu, self.toolkit, self.settings, self._folder)
-                peaks = measure_peaks(self.gpu, runner, self._folder)
+                gpu, folder = self.gpu, self._folder
+                runner = build_runner(gpu, self.toolkit, self.settings, folder)
+                peaks = measure_peaks(gpu, runner, folder)
+                warm = WarmRunners(
+                    lambda private, limits: runner.session(gpu, private, limits),
+                    lambda: gpu_lock(gpu, folder, exclusive=False),
+                    most=min(self.settings.jobs, _MOST_WARM),
+                )
                 self._known_bench = Bench(
-                    self.gpu, runner, peaks, self.references, self.compiler, self.settings, self._folder
+                    gpu, runner, peaks, self.references, self.compiler, self.settings, folder, warm
                 )
         return self._known_bench
 

@@ -261,6 +261,8 @@ def _parameter(parameter: CppParameter, kind: str, lengths: dict[str, str], func
             f"{DECIDE} how far `{parameter.name}` may be off by rounding alone.",
             f"tolerance = {{relative = {relative}, absolute = {absolute}}}",
         ]
+    elif kind in ("output", "inout"):
+        lines.append("# Exact. Where a float is rounded to this integer: tolerance = {relative = 0, absolute = 1}")
     return [*lines, ""]
 
 

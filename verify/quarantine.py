@@ -4,7 +4,6 @@ again."""
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,17 @@ from verify.compare import difference
 from verify.compiler import Compiled
 from verify.frames import read_arrays, write_calls
 from verify.plan import seed_of
+from verify.private import PrivateFolder
 from verify.reference import Case
 from verify.session import CandidateFault, Session
 from verify.task import Task
 
 if TYPE_CHECKING:
     from verify.measure import Bench
+
+
+_FOUND_ERRORS = 66  #: the exit code that compute-sanitizer is told to end with when it found errors
+_ENDING_SECONDS = 120.0
 
 
 def find_sanitizer(bench: Bench) -> Path | None:
@@ -30,41 +34,43 @@ def find_sanitizer(bench: Bench) -> Path | None:
 
 
 def verify_again(bench: Bench, task: Task, compiled: Compiled) -> str:
-    """Run a check size and a timed size once more, on inputs never used before; what is wrong, empty when nothing
-    is."""
+    """Run a check size and a timed size once more, on inputs never used before.
+
+    Returns what is wrong, empty when nothing is. Raises :class:`InternalFault` when that cannot be found out here:
+    without compute-sanitizer nothing that beats the bound is believed, and nothing is said against it either.
+    """
     sanitizer = find_sanitizer(bench)
     if sanitizer is None:
-        return "there is no compute-sanitizer on this machine to verify it again"
+        raise InternalFault(
+            "it beats the GPU's limit, and there is no compute-sanitizer to verify it again.",
+            fix="Install cuda-sanitizer of the CUDA toolkit.",
+        )
     seed = seed_of(task, bench.settings) + 9000
     timed = task.sizes.timed or task.sizes.check
     cases = [Case.of(task.sizes.check[-1], seed), Case.of(timed[0], seed + 1)]
-    with tempfile.TemporaryDirectory(prefix="regraph-") as name:
+    with PrivateFolder() as name:
         folder = Path(name)
         assert compiled.library is not None
         shutil.copyfile(compiled.library, folder / "candidate.so")
-        runner = bench.runner
-        argv: list[str | Path] = [
+        under: list[str | Path] = [
             sanitizer,
             "--tool",
             "memcheck",
             "--error-exitcode",
-            "66",
+            str(_FOUND_ERRORS),
             "--log-file",
             "sanitizer.log",
-            runner.program,
-            "{control}",
-            "{replies}",
         ]
-        argv += [str(bench.gpu.index), runner.kernels, runner.runtime]
         limits = sandbox.Limits(seconds=600, memory=32 << 30, processes=256)
-        readable = [runner.program, runner.kernels, runner.runtime.parent, sanitizer.parent.parent]
         try:
-            with Session(argv, folder, limits, readable) as session:
+            with bench.runner.session(bench.gpu, folder, limits, under=under) as session:
                 return _replay(bench, task, session, folder, cases)
         except CandidateFault as fault:
             return f"compute-sanitizer found fault with it: {fault.reason}"
         except InternalFault as fault:
-            return f"compute-sanitizer could not verify it ({fault.what})"
+            raise InternalFault(
+                f"it beats the GPU's limit, and compute-sanitizer could not verify it: {fault.what}"
+            ) from fault
 
 
 def _replay(bench: Bench, task: Task, session: Session, folder: Path, cases: list[Case]) -> str:
@@ -82,9 +88,18 @@ def _replay(bench: Bench, task: Task, session: Session, folder: Path, cases: lis
         if wrong := difference(task, call, wanted, read_arrays(layout, index, folder / "outputs")):
             return f"wrong under compute-sanitizer: {wrong}"
     session.quit()
+    done = session.ended(_ENDING_SECONDS)
     log = folder / "sanitizer.log"
-    text = log.read_text(errors="replace") if log.is_file() else ""
-    errors = [
-        line for line in text.splitlines() if "Invalid" in line or ("ERROR SUMMARY" in line and " 0 errors" not in line)
-    ]
-    return f"compute-sanitizer says: {errors[0].strip('= ')}" if errors else ""
+    return _complaint(log.read_text(errors="replace") if log.is_file() else "", done.returncode)
+
+
+def _complaint(log: str, returncode: int | None) -> str:
+    """What compute-sanitizer says against the run, in one line. Its summary must be there: silence is no acquittal."""
+    lines = [line.strip("= ") for line in log.splitlines()]
+    summary = next((line for line in lines if line.startswith("ERROR SUMMARY")), "")
+    if returncode == _FOUND_ERRORS or (summary and not summary.startswith("ERROR SUMMARY: 0 errors")):
+        first = next((line for line in lines if "Invalid" in line or "Error" in line), summary)
+        return f"compute-sanitizer says: {first[:200]}"
+    if returncode != 0 or not summary:
+        raise InternalFault(f"compute-sanitizer ended with {returncode} and without a summary.")
+    return ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from verify.dtypes import Array
 from verify.execution import Call
 from verify.frames import Layout, read_arrays, write_calls
 from verify.inputs import make_call
+from verify.private import PrivateFolder
 from verify.settings import VerifySettings
 from verify.task import REFERENCE, Task
 
@@ -51,7 +52,15 @@ class Case:
 class References:
     """The references' outputs and times, cached on disk by what determines them; safe for several threads."""
 
-    def __init__(self, settings: VerifySettings, cache_folder: Path) -> None:
+    def __init__(
+        self,
+        settings: VerifySettings,
+        cache_folder: Path,
+        *,
+        alone: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """``alone`` is held while a reference is timed: it keeps the machine free of the caller's other work."""
+        self._alone = alone
         self._settings = settings
         self._programs = Cache(cache_folder / "references", settings.cache_bytes)
         self._outputs = Cache(cache_folder / "outputs", settings.cache_bytes)
@@ -75,7 +84,11 @@ class References:
     def seconds(self, task: Task, case: Case) -> float:
         """Seconds of one sequential call at ``case`` on one core of this machine: the least of three, measured once."""
         key = content_id("seconds", self._key(task, case), processor())
-        with self._task_lock(task):
+        known = self._outputs.read(key)
+        if known is not None:
+            return float(known)
+        # Alone before the task's lock: whoever holds that one may wait for a core.
+        with self._alone(), self._task_lock(task):
             known = self._outputs.read(key)
             if known is None:
                 _, seconds = run_reference(task, [case.call(task)], self.program(task), self._settings, repeats=3)
@@ -88,7 +101,7 @@ class References:
         key = content_id("program", task.reference, task.function, FLAGS, self._settings.host_compiler, host_text())
         known = self._programs.get(key)
         if known is None:
-            with tempfile.TemporaryDirectory(prefix="regraph-") as folder:
+            with PrivateFolder() as folder:
                 known = self._programs.put(key, compile_reference(task, Path(folder), self._settings, FLAGS))
         return known
 
@@ -236,7 +249,7 @@ def run_reference(
 
     Raises :class:`InputError` when it crashes or passes its deadline.
     """
-    with tempfile.TemporaryDirectory(prefix="regraph-") as name:
+    with PrivateFolder() as name:
         folder = Path(name)
         layout = write_calls(task, calls, folder / "index", folder / "arrays", widened=True)
         limits = sandbox.Limits(seconds=600, memory=max(settings.run_memory, 4 * layout.total), sparse=sanitized)

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from regraph_db.errors import InternalFault
+from verify.private import PrivateFolder
 
 _CHILD = Path(__file__).with_name("sandbox_child.py")
 _POLL = 0.02
@@ -109,7 +110,7 @@ def defences() -> Defences:
     missing: list[tuple[str, str]] = []
 
     def works(namespaces: tuple[str, ...], landlock: bool, seccomp: bool) -> str:
-        with tempfile.TemporaryDirectory(prefix="regraph-") as folder:
+        with PrivateFolder() as folder:
             tried = Defences(namespaces, landlock, seccomp, ())
             try:
                 done = _run(["/bin/sh", "-c", "exit 0"], Path(folder), Limits(seconds=10), (), False, b"", {}, tried)
@@ -178,6 +179,7 @@ def _run(
         ],
         # The driver names its threads by writing /proc/self/task/*/comm and gives up where it cannot.
         "devices": [*_DEVICES, *((*_gpu_devices(), "/proc/self/task") if gpu else ())],
+        "gpu": gpu,
         "namespaces": list(using.namespaces),
         "landlock": using.landlock,
         "seccomp": using.seccomp,

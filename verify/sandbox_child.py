@@ -83,8 +83,12 @@ def mount(source: str, target: str, kind: str, flags: int) -> None:
     call(LIBC.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), None), f"mount {target}")
 
 
-def private_mounts(namespaces: list[str], folder: str, read_only: bool) -> None:
-    """A /proc of the new process namespace; without Landlock, everything but ``folder`` read-only."""
+def private_mounts(namespaces: list[str], folder: str, read_only: bool, names_threads: bool) -> None:
+    """A /proc of the new process namespace; without Landlock, everything but ``folder`` read-only.
+
+    A program that ``names_threads`` (NVIDIA's driver gives up where it cannot) may then also write into the entries of
+    its own processes in /proc, the only ones of this namespace, and nowhere else there.
+    """
     mount("none", "/", "", MS_REC | MS_PRIVATE)
     if "pid" in namespaces:
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
@@ -92,6 +96,12 @@ def private_mounts(namespaces: list[str], folder: str, read_only: bool) -> None:
         mount(folder, folder, "", MS_BIND)
         set_read_only("/", True)
         set_read_only(folder, False)
+        if names_threads and "pid" in namespaces:
+            set_read_only("/proc", False)
+            for entry in Path("/proc").iterdir():
+                if not entry.name.isdigit() and not entry.is_symlink():
+                    mount(str(entry), str(entry), "", MS_BIND)
+                    set_read_only(str(entry), True)
 
 
 def set_read_only(path: str, on: bool) -> None:
@@ -179,6 +189,7 @@ def die_with_parent() -> None:
 def program(configuration: dict[str, Any]) -> NoReturn:
     """The third process: gives up the last rights and becomes the program."""
     die_with_parent()
+    LIBC.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     os.setsid()
     limit(configuration)
     os.chdir(configuration["folder"])
@@ -209,7 +220,7 @@ def init(configuration: dict[str, Any], pipe: int) -> None:
     die_with_parent()
     namespaces = configuration["namespaces"]
     if "mount" in namespaces:
-        private_mounts(namespaces, configuration["folder"], not configuration["landlock"])
+        private_mounts(namespaces, configuration["folder"], not configuration["landlock"], configuration["gpu"])
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     child = os.fork()
     if child == 0:
@@ -246,6 +257,8 @@ def main() -> None:
     try:
         if configuration["namespaces"]:
             enter_namespaces(configuration["namespaces"])
+        # Neither this process nor the next can be read or written through /proc/PID/mem: they report how it ended.
+        LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
         child = os.fork()
         if child == 0:
             try:

@@ -9,7 +9,7 @@ import secrets
 import select
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,15 @@ from verify import sandbox
 
 _LONGEST_LINE = 1 << 20
 _FAULT_CODES = (64, 70, 71, 72)
+#: Errors that no kernel causes: the GPU or its driver is gone, or its memory is broken. Never a candidate's verdict.
+_LOST = frozenset(
+    f"CUDA_ERROR_{name}"
+    for name in (
+        *("ECC_UNCORRECTABLE", "NVLINK_UNCORRECTABLE", "DEVICE_UNAVAILABLE", "NO_DEVICE", "INVALID_DEVICE"),
+        *("DEVICE_NOT_LICENSED", "SYSTEM_NOT_READY", "SYSTEM_DRIVER_MISMATCH", "OPERATING_SYSTEM", "DEINITIALIZED"),
+        *("NOT_INITIALIZED", "CONTAINED", "UNCONTAINED"),
+    )
+)
 
 
 class CandidateFault(Exception):
@@ -53,7 +62,12 @@ class Session:
     """One runner in its own sandbox. Commands raise :class:`CandidateFault` when the candidate ends or confuses it."""
 
     def __init__(
-        self, argv: Sequence[str | Path], folder: Path, limits: sandbox.Limits, readable: Sequence[Path]
+        self,
+        argv: Sequence[str | Path],
+        folder: Path,
+        limits: sandbox.Limits,
+        readable: Sequence[Path],
+        env: Mapping[str, str] | None = None,
     ) -> None:
         control, self._control = os.pipe()
         self._replies, replies = os.pipe()
@@ -73,6 +87,7 @@ class Session:
                     limits=limits,
                     readable=readable,
                     gpu=True,
+                    env=env,
                     channels=(control, replies),
                     cancel=self._cancel,
                 )
@@ -96,6 +111,11 @@ class Session:
         self._thread.join()
         os.close(self._control)
         os.close(self._replies)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the runner's process still runs."""
+        return self._thread.is_alive()
 
     def hello(self, seconds: float = 60.0) -> dict[str, str]:
         """The device's sizes: ``l2``, ``free``, ``total`` (bytes), ``multiprocessors``."""
@@ -165,6 +185,14 @@ class Session:
         if words.split() != [str(self._runs)]:
             raise self._garbage(f"end record {words!r} after {self._runs} runs")
 
+    def ended(self, seconds: float) -> sandbox.Finished:
+        """How the runner ended, after :meth:`quit`. Raises :class:`InternalFault` when it does not end."""
+        self._thread.join(seconds)
+        done = self._finished[0] if self._finished else None
+        if not isinstance(done, sandbox.Finished):
+            raise InternalFault(f"the runner did not end within {seconds:g} s.")
+        return done
+
     def _ask(self, command: str, answer: str, seconds: float) -> str:
         return self._expect(self._send(command), answer, seconds)[0]
 
@@ -186,6 +214,8 @@ class Session:
             raise self._garbage(line)
         if verb == "error":
             stage, _, name = words.partition(" ")
+            if name.split(" ")[0] in _LOST:
+                raise InternalFault(f"the GPU was lost: {name[:100]}.", fix="See what `nvidia-smi` says.")
             raise self._error(stage, name)
         if verb != answer:
             raise self._garbage(line)

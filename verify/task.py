@@ -184,8 +184,9 @@ def _read_reference(file: Path, function: str) -> str:
         raise InputError(
             f"cannot be read: {error.strerror}.", where=str(file), fix="A task needs its sequential reference."
         ) from None
-    except UnicodeDecodeError:
-        raise InputError("not UTF-8.", where=str(file), fix="Save the file as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InputError("not UTF-8.", where=f"{file}:{line}", fix="Save the file as UTF-8.") from None
     if not re.search(rf"\b{function}\s*\(", reference):
         raise InputError(
             f"`{function}` is not defined.", where=str(file), fix=f'It must define `extern "C" void {function}(…)`.'

@@ -47,3 +47,15 @@ def speedup(baseline: Sequence[float], candidate: Sequence[float], seed: int = 0
     ratios = medians(baseline) / medians(candidate)
     low, high = np.percentile(ratios, [2.5, 97.5])
     return Interval(median=median(baseline) / median(candidate), low=float(low), high=float(high))
+
+
+def summed(totals: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Interval:
+    """The speedup of the sums over several timed sizes: every size resampled on its own."""
+    parts = [speedup(base, candidate) for candidate, base in totals]
+    weights = np.array([median(candidate) for candidate, _ in totals])
+    weights = weights / weights.sum()
+    return Interval(
+        median=float(sum(w * p.median for w, p in zip(weights, parts, strict=True))),
+        low=float(sum(w * p.low for w, p in zip(weights, parts, strict=True))),
+        high=float(sum(w * p.high for w, p in zip(weights, parts, strict=True))),
+    )

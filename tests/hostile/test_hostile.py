@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ HERE = Path(__file__).parent
 TASKS = HERE.parent / "verify" / "tasks"
 CHEATS = sorted((HERE / "cheats").glob("*.cu"))
 BENIGN = sorted((HERE / "benign").glob("*.cu"))
+REPORT = HERE.parents[1] / "build" / "reports" / "hostile.json"
 SETTINGS = VerifySettings(timing_seconds=2.0, run_memory=2 << 30, compile_seconds=120)
 pytestmark = pytest.mark.nvcc
 
@@ -47,6 +49,19 @@ def gpu_judge(judge: Judge) -> Judge:
     if best_level(SETTINGS) is not Level.GPU:
         pytest.skip("no GPU")
     return judge
+
+
+@pytest.fixture(scope="module")
+def kept(gpu_judge: Judge) -> Iterator[list[tuple[str, Verdict]]]:
+    """What the GPU tests saw, written to a report when they end."""
+    rows: list[tuple[str, Verdict]] = []
+    yield rows
+    evidence = next((verdict.evidence for _, verdict in rows if verdict.evidence.gpu), None)
+    if evidence is not None:
+        head = {"gpu": evidence.gpu, "driver": evidence.driver, "nvcc": evidence.nvcc, "date": str(evidence.date)}
+        told = [{"fixture": name, "verdict": verdict.verdict, "reason": verdict.reason} for name, verdict in rows]
+        REPORT.parent.mkdir(parents=True, exist_ok=True)
+        REPORT.write_text(json.dumps({**head, "fixtures": told}, indent=1) + "\n")
 
 
 def leftovers() -> set[str]:
@@ -110,10 +125,13 @@ def test_every_cheat_names_a_benign_twin_that_exists() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("file", cases(CHEATS, "gpu"))
-def test_a_cheat_is_caught_on_the_gpu_and_the_next_honest_kernel_passes(gpu_judge: Judge, file: Path) -> None:
+def test_a_cheat_is_caught_on_the_gpu_and_the_next_honest_kernel_passes(
+    gpu_judge: Judge, kept: list[tuple[str, Verdict]], file: Path
+) -> None:
     fixture = Fixture(file)
     against = Fixture(HERE / "benign" / f"{fixture.no_faster_than}.cu").source if fixture.no_faster_than else None
     verdict = gpu_judge.judge(fixture.task, fixture.source, Level.GPU, baseline=against)
+    kept.append((f"cheats/{file.stem}", verdict))
     assert verdict.verdict in fixture.verdicts, explain(fixture, verdict)
     if against is not None:
         assert verdict.speedup is not None and verdict.speedup.median < 1.15, "it is timed as if it remembered nothing"
@@ -125,9 +143,12 @@ def test_a_cheat_is_caught_on_the_gpu_and_the_next_honest_kernel_passes(gpu_judg
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("file", cases(BENIGN, "gpu"))
-def test_a_benign_kernel_passes_on_the_gpu_with_a_speedup(gpu_judge: Judge, file: Path) -> None:
+def test_a_benign_kernel_passes_on_the_gpu_with_a_speedup(
+    gpu_judge: Judge, kept: list[tuple[str, Verdict]], file: Path
+) -> None:
     fixture = Fixture(file)
     verdict = gpu_judge.judge(fixture.task, fixture.source, Level.GPU)
+    kept.append((f"benign/{file.stem}", verdict))
     assert verdict.passed, explain(fixture, verdict)
     assert verdict.speedup is not None and verdict.speedup.low <= verdict.speedup.median <= verdict.speedup.high
     assert verdict.candidate_seconds and verdict.baseline_seconds

@@ -3,7 +3,6 @@ work, no false reward."""
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import json
 import os
@@ -15,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from regraph_db.cli import regraph
-from regraph_db.errors import EnvironmentFault
+from regraph_db.errors import EnvironmentFault, InputError
 from regraph_db.records import Level, Verdict, VerdictKind
-from verify import cache, compiler, sandbox
+from verify import cache, compiler, inputs, sandbox
 from verify.cache import Cache
 from verify.judge import Judge
 from verify.settings import VerifySettings
@@ -143,13 +142,14 @@ def test_a_cache_evicts_the_longest_unused(tmp_path: Path) -> None:
     assert held.read("bb2") is None and held.read("aa1") == b"x" * 100 and held.read("cc3") is not None
 
 
-def test_a_task_that_does_not_fit_in_memory_is_refused_with_its_field() -> None:
-    from regraph_db.errors import InputError
-    from verify.inputs import available_memory, make_call
-
+def test_a_task_that_does_not_fit_in_memory_is_refused_with_its_line_and_field(monkeypatch: pytest.MonkeyPatch) -> None:
     task = load_task(TASKS / "affine")
+    line = (task.folder / "task.toml").read_text().splitlines().index("timed  = [{n = 4194304}]") + 1
+    monkeypatch.setattr(inputs, "available_memory", lambda: 90 << 20)
+    with pytest.raises(InputError, match=rf"task\.toml:{line}, field `sizes\.timed\[0\]`: 96 MiB are needed"):
+        inputs.make_call(task, {"n": 4194304}, 0)
     with pytest.raises(InputError, match=r"task\.toml, field `sizes`"):
-        make_call(dataclasses.replace(task, parameters=task.parameters), {"n": available_memory() // 8}, 0)
+        inputs.make_call(task, {"n": 4194305}, 0)
 
 
 def test_the_command_line_ends_with_the_right_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,3 +167,20 @@ def test_the_command_line_ends_with_the_right_code(tmp_path: Path, monkeypatch: 
     assert (document["verdict"], document["speedup"]) == ("passed", None)
     wrong = runner.invoke(regraph, ["verify", task, str(tmp_path / "wrong.cu"), "--level", "compile"])
     assert wrong.exit_code == 1 and "compile_error" in wrong.output
+    assert "nvcc refuses it, or its signature is not the task's" in wrong.output
+
+
+def test_the_compilers_words_are_the_candidates_own(judge: Judge) -> None:
+    """nvcc shows preprocessed lines: `__global__` stands there as it was written, and the caret under the fault."""
+    source = KERNEL.replace("3.0f * x[i]", "missing * x[i]") + FUNCTION
+    line = "__global__ void one_line(float* y) { y[0] = missing; }"
+    log = judge.judge(load_task(TASKS / "affine"), line + "\n" + source, Level.COMPILE).log
+    shown, caret = (text[2:] for text in log.splitlines()[1:3])
+    assert shown.endswith(line) and shown[caret.index("^") :].startswith("missing;")
+
+
+def test_every_verdict_has_a_meaning() -> None:
+    from verify.command import _MEANING, _PASSED
+
+    assert set(_MEANING) == {kind.value for kind in VerdictKind} - {"passed"}
+    assert set(_PASSED) == {level.value for level in Level} - {"none"}

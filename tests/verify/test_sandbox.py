@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -83,6 +84,38 @@ def test_only_the_folder_can_be_written_and_nothing_of_the_users_read(tmp_path: 
     )
     assert done.stdout == b"y\n" and secret.read_text() == "secret"
     assert done.stderr.lower().count(b"permission denied") >= 5
+
+
+#: A program that tries to write here and there in /proc, and says what it could.
+TRIES = """
+    import os, threading
+    places = {
+        "own name": f"/proc/self/task/{threading.get_native_id()}/comm",
+        "init": "/proc/1/mem", "kernel": "/proc/sys/kernel/hostname", "interrupts": "/proc/irq/default_smp_affinity",
+        "outside": "/tmp/left_by_the_sandbox", "folder": "mine",
+    }
+    for name, place in places.items():
+        try:
+            with open(place, "wb", buffering=0) as file:
+                if name != "init":
+                    file.write(b"x")
+            print(name)
+        except OSError:
+            pass
+"""
+
+
+@pytest.mark.skipif(not {"mount", "pid"} <= set(sandbox.defences().namespaces), reason="no mount or process namespace")
+@pytest.mark.parametrize(("gpu", "landlock"), [(True, False), (False, False), (True, True), (False, True)])
+def test_proc_is_writable_only_as_far_as_the_driver_needs(tmp_path: Path, gpu: bool, landlock: bool) -> None:
+    """NVIDIA's driver must name its threads; nothing else of /proc can be written, with Landlock or without."""
+    if landlock and not sandbox.defences().landlock:
+        pytest.skip("no Landlock in this kernel")
+    using = dataclasses.replace(sandbox.defences(), landlock=landlock)
+    argv = [os.path.realpath(sys.executable), "-I", "-c", textwrap.dedent(TRIES)]
+    done = sandbox._run(argv, tmp_path, Limits(seconds=20), [Path(sys.base_prefix)], gpu, b"", {}, using)
+    assert done.stdout.decode().split("\n")[:-1] == [*(["own name"] if gpu else []), "folder"], done.stderr
+    assert not Path("/tmp/left_by_the_sandbox").exists()
 
 
 @pytest.mark.skipif("net" not in sandbox.defences().namespaces, reason="no network namespace")

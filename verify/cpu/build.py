@@ -5,13 +5,16 @@ Driver and headers are made once for a toolkit, a compiler and a processor, and 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
 import platform
 import re
 import shutil
 import subprocess
 import tempfile
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -58,6 +61,8 @@ _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s")
 #: Copies by the C library pass through the checks too (access.cpp).
 _WRAPPED = ("-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",)
 _FEATURES = ("avx2", "fma", "f16c")
+#: Kits of other versions (of the CPU level's sources, of a compiler, of a toolkit) that stay; one takes 300 MB.
+_KITS_KEPT = 2
 COMPILE_SECONDS = 60.0
 COMPILE_MEMORY = 4 << 30
 _BUILDING = threading.Lock()
@@ -114,9 +119,37 @@ def kit(toolkit: Path, cache: Path | None = None) -> Kit:
     folder = (cache or load().cache_folder / "cpu") / digest.hexdigest()[:24]
     found = Kit(folder, compiler, include, (*_COMMON, *machine))
     with _BUILDING:
-        if not found.driver.exists():
+        while not _held(found):
             _build_kit(found, machine)
+            _evict(folder.parent, keep=folder)
     return found
+
+
+def _held(wanted: Kit) -> bool:
+    """Whether the kit is there; if so, this process holds it until it ends, so that nobody evicts it."""
+    try:
+        handle = os.open(wanted.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    if wanted.driver.exists():
+        os.utime(wanted.folder)
+        return True
+    os.close(handle)
+    return False
+
+
+def _evict(folder: Path, keep: Path) -> None:
+    """Remove kits of other versions that no process holds, but for the latest few."""
+    kits = [path for path in folder.iterdir() if path != keep and re.fullmatch(r"[0-9a-f]{24}", path.name)]
+    for old in sorted(kits, key=lambda path: path.stat().st_mtime, reverse=True)[_KITS_KEPT:]:
+        with suppress(OSError):
+            handle = os.open(old, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(old, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
 def _processor() -> frozenset[str]:

@@ -112,6 +112,7 @@ static void resume(Fiber* fiber) {
 // -- barriers
 
 static void release_barrier() {
+  if (options.checked) settle_unwritten_read();
   running.released_votes = running.votes;
   running.released_alive = running.waiting;
   running.votes = running.waiting = 0;
@@ -205,7 +206,7 @@ static void run_block() {
     }
     if (!progress && !resolve_active_masks()) report_deadlock();
   }
-  if (options.checked) forget_races_of_block();
+  if (options.checked) settle_unwritten_read(), forget_races_of_block();
 }
 
 // -- launches

@@ -43,6 +43,18 @@ struct Pending {
 };
 static Pending pending;
 
+// A read of shared memory that nobody has written in this block. It is not reported at once: a write that follows before the
+// next barrier makes it a race, whose report names both lines.
+struct Unwritten {
+  bool armed = false;
+  uint32_t accesses_left = 0;
+  size_t offset = 0;
+  std::string message;
+  const void* site = nullptr;
+};
+static Unwritten unwritten;
+constexpr uint32_t kAccessesToWait = 1u << 20;  // so that a loop on the value that was read does not go on to the deadline
+
 void open_shadow() {
   size_t words = (options.arena + static_cast<size_t>(candidate.image_end - candidate.image)) / 4 + 2;
   size_t shared_words = (candidate.shared_bytes + 262144) / 4;
@@ -125,7 +137,7 @@ static std::string place_name(bool shared, size_t offset, const char* address) {
 
 static const char* advice(Relation how) {
   switch (how) {
-    case Relation::UnorderedInWarp: return "without __syncwarp() between them";
+    case Relation::UnorderedInWarp: return "without a barrier or __syncwarp() between them";
     case Relation::UnorderedBlocks: return "from different blocks of one launch";
     default: return "without a barrier between them";
   }
@@ -140,6 +152,11 @@ struct Conflict {
   const void* site;
 };
 
+[[noreturn]] static void race(const std::string& message, const std::vector<const void*>& sites) {
+  unwritten.armed = false;  // the race says more
+  fault("runtime_error", message, sites);
+}
+
 static void found(const Conflict& conflict, Relation how) {
   const Fiber& other = fibers[conflict.earlier.thread];
   std::string earlier = how == Relation::UnorderedBlocks ? "another block" : thread_name(other);
@@ -147,7 +164,9 @@ static void found(const Conflict& conflict, Relation how) {
                         (conflict.earlier_writes ? " writes" : " reads") + " at @0, " + thread_name(*current) + (conflict.writes ? " writes" : " reads") +
                         " at @1, " + advice(how) + ", " + block_name();
   std::vector<const void*> sites{candidate.base + conflict.earlier.site, conflict.site};
-  if (!conflict.writes || conflict.bytes > sizeof pending.before) fault("runtime_error", message, sites);
+  // What was read before anything was written is no value that a write could leave as it is.
+  bool unread = unwritten.armed && conflict.shared && conflict.offset == unwritten.offset;
+  if (!conflict.writes || unread || conflict.bytes > sizeof pending.before) race(message, sites);
   if (pending.armed) return;
   pending = {true, current, conflict.address, conflict.bytes, {}, message, sites};
   memcpy(pending.before, conflict.address, conflict.bytes);
@@ -156,7 +175,21 @@ static void found(const Conflict& conflict, Relation how) {
 void settle_pending_write() {
   if (!pending.armed) return;
   pending.armed = false;
-  if (memcmp(pending.before, pending.address, pending.bytes) != 0) fault("runtime_error", pending.message, pending.sites);
+  if (memcmp(pending.before, pending.address, pending.bytes) != 0) race(pending.message, pending.sites);
+}
+
+bool take_unwritten_read(std::string& message, std::vector<const void*>& sites) {
+  if (!unwritten.armed) return false;
+  unwritten.armed = false;
+  message = unwritten.message;
+  sites = {unwritten.site};
+  return true;
+}
+
+void settle_unwritten_read() {
+  std::string message;
+  std::vector<const void*> sites;
+  if (take_unwritten_read(message, sites)) fault("runtime_error", message, sites);
 }
 
 static void remember_reader(Cell& cell, const Access& now) {
@@ -201,16 +234,20 @@ static void check_cell(Cell& cell, const Access& now, bool write, Conflict confl
   };
   bool shared = conflict_template.shared;
   if (shared && (!write || now.manner == Manner::Update) && cell.writer.epoch < running.block_epoch) {
-    fault("runtime_error",
-          "reads uninitialised shared memory (" + place_name(shared, conflict_template.offset, conflict_template.address) + ") at @0, " +
-              thread_name(*current) + ", " + block_name(),
-          {conflict_template.site});
+    if (!unwritten.armed) {
+      unwritten = {true, kAccessesToWait, conflict_template.offset,
+                   "reads uninitialised shared memory (" + place_name(shared, conflict_template.offset, conflict_template.address) + ") at @0, " +
+                       thread_name(*current) + ", " + block_name(),
+                   conflict_template.site};
+    }
   }
   against(cell.writer, true);
   if (write) {
     against(cell.reader, false);
     against(cell.other_reader, false);
-    cell.writer = now;
+    // A thread's own atomic update after its plain write does not make that write an atomic one.
+    bool covers_plain = cell.writer.epoch == now.epoch && cell.writer.thread == now.thread && plain(cell.writer.manner) && !plain(now.manner);
+    if (!covers_plain) cell.writer = now;
   } else {
     remember_reader(cell, now);
   }
@@ -226,6 +263,7 @@ static std::vector<Cell>& split(Cell& cell) {
 
 void race_check(bool shared, size_t offset, void* address, unsigned bytes, Manner manner, const void* site) {
   settle_pending_write();
+  if (unwritten.armed && !--unwritten.accesses_left) settle_unwritten_read();
   auto site_offset = static_cast<uint32_t>(static_cast<const char*>(site) - candidate.base);
   Access now{running.epoch, clocks[current->linear][current->lane], site_offset, static_cast<uint16_t>(current->linear), manner};
   bool write = writes(manner);

@@ -50,7 +50,10 @@ void finish() {
   _exit(0);
 }
 
-void fault(const char* kind, const std::string& message, const std::vector<const void*>& sites) {
+void fault(const char* kind, const std::string& given, const std::vector<const void*>& given_sites) {
+  std::string message = given;
+  std::vector<const void*> sites = given_sites;
+  if (take_unwritten_read(message, sites)) kind = "runtime_error";
   std::string line = std::string("fault ") + kind;
   for (const void* site : sites) line += text(" %lx", static_cast<long>(static_cast<const char*>(site) - candidate.base));
   report_line(line);

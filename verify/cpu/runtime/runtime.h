@@ -141,6 +141,9 @@ inline bool writes(Manner manner) { return manner != Manner::Read && manner != M
 inline bool plain(Manner manner) { return manner == Manner::Read || manner == Manner::Write; }
 void race_check(bool shared, size_t offset, void* address, unsigned bytes, Manner manner, const void* site);
 void settle_pending_write();
+void settle_unwritten_read();  // at a barrier and at the end of a block: no write came that would make it a race
+// What an earlier read of unwritten shared memory has to say, if there was one: whatever follows comes of it.
+bool take_unwritten_read(std::string& message, std::vector<const void*>& sites);
 void forget_races_of_block();
 void open_shadow();
 void joined(uint32_t lanes, Fiber* warp);
