@@ -9,11 +9,6 @@ from typing import Any
 
 from cudaeval import shipped
 from cudaeval.metrics import TIERS
-from regraph_db.errors import InputError
-from verify import load_task
-
-#: Between these lines of a page stands the table.
-BEGIN, END = "<!-- trajectories: begin -->", "<!-- trajectories: end -->"
 
 
 @dataclass(frozen=True)
@@ -54,8 +49,7 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def _entry(name: str, folder: Path) -> Entry:
-    trajectory = shipped.read_trajectories(shipped.trajectory_file(name, folder))[0]
-    task = load_task(trajectory.task or name)
+    task, trajectory = shipped.load_one(name, folder)
     entry = Entry(task.name, task.tier, task.split, task.title, len(trajectory.steps))
     measured = shipped.read_measured(shipped.measured_file(name, folder))
     if measured is None:
@@ -98,20 +92,6 @@ def markdown(found: Iterable[Entry]) -> str:
             f"| {_share(entry.bound_share)} | {step} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def update(page: Path, found: Iterable[Entry]) -> None:
-    """Replace the table between the marks of ``page``. Raises :class:`InputError` when it has no marks."""
-    page.write_text(updated(page.read_text(encoding="utf-8"), found, str(page)), encoding="utf-8")
-
-
-def updated(text: str, found: Iterable[Entry], where: str = "") -> str:
-    """``text`` with the table between its marks replaced by the one of ``found``."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise InputError(f"no table marks in it ({BEGIN} … {END}).", where=where)
-    return f"{before}{BEGIN}\n\n{markdown(found)}\n{END}{after}"
 
 
 def _share(share: float | None) -> str:

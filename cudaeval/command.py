@@ -44,14 +44,16 @@ def evaluate() -> None:
 @click.option("--split", type=_SPLITS, default="test", show_default=True, help="Which tasks, when none is named.")
 @click.option("--mode", type=click.Choice(["graph", "paper"]), help="Our decisions, or the paper's literal ones.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Sample i has seed + i.")
-@click.option("--gpu", type=click.IntRange(0), help="Which GPU.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Searches at a time.")
+@click.option("--gpu", "gpus", type=click.IntRange(0), multiple=True, help="Which GPUs; jobs are spread over them.")
 @store_option
 @json_option
 def run_(tasks: tuple[str, ...], out: Path, as_json: bool, **chosen: Any) -> None:
     """Run every TASK with every strategy and model at one budget, and append what comes of it to a file.
 
-    Run it again with the same options to go on after a kill: finished samples are skipped, the unfinished search is
-    resumed from the graph.
+    Run it again with the same options to go on after a kill: finished samples are skipped, unfinished searches are
+    resumed. The store is only read: every search works on its own copy of it, beside the results, so that none profits
+    from another's.
 
     \b
     Example:
@@ -178,11 +180,11 @@ def trajectories_(ctx: click.Context, folder: Path | None, update: Path | None, 
     Example:
       regraph eval trajectories --update docs/cudaeval.md
     """
-    from cudaeval import TRAJECTORIES, catalogue
+    from cudaeval import TRAJECTORIES, catalogue, page_marks
 
     entries = catalogue.entries(folder or TRAJECTORIES)
     if update is not None:
-        catalogue.update(update, entries)
+        page_marks.replace(update, "trajectories", catalogue.markdown(entries))
     if as_json:
         print_json([entry.document() for entry in entries])
     else:
@@ -195,50 +197,73 @@ def trajectories_(ctx: click.Context, folder: Path | None, update: Path | None, 
 
 @evaluate.command("mutate")
 @click.argument("names", nargs=-1, metavar="[TASK…]")
-@click.option("--count", type=click.IntRange(1), default=5, show_default=True, help="Mutants of each task.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--count", type=click.IntRange(1), default=10, show_default=True, help="Mutants of each task.")
+@click.option("--seed", type=click.IntRange(0), default=3, show_default=True, help="Which mutants are drawn.")
 @click.option("--least", type=click.FloatRange(0, 1), default=0.98, show_default=True, help="Share to be caught.")
 @click.option("--level", type=click.Choice(["functional", "gpu"]), default="functional", show_default=True)
+@click.option("--keep", is_flag=True, help="Keep the results in cudaeval/mutants.json, and skip what is kept there.")
+@click.option("--update", type=_PAGE, help="Put what is kept into this page.")
 @json_option
 @click.pass_context
 def mutate_(
-    ctx: click.Context, names: tuple[str, ...], count: int, seed: int, least: float, level: str, as_json: bool
+    ctx: click.Context,
+    names: tuple[str, ...],
+    count: int,
+    seed: int,
+    least: float,
+    level: str,
+    keep: bool,
+    update: Path | None,
+    as_json: bool,
 ) -> None:
     """Break right kernels on purpose and see whether the tests of TASK… (all by default) notice.
 
     Survivors are listed with step and line: a hole in the task's tests, or a change that does no harm. Those that a
     person found harmless stand in cudaeval/harmless.toml and are not counted. Ends with 1 when fewer than --least are
-    caught.
+    caught. With --keep a run that was cut short goes on where it ended.
 
     \b
     Example:
       regraph eval mutate saxpy histogram --count 8
+      regraph eval mutate --keep --update docs/cudaeval.md
     """
-    from cudaeval import shipped
+    from cudaeval import caught, page_marks, shipped
     from cudaeval.mutate import Mutant, check, read_harmless
     from regraph_db.records import Level, Verdict
-    from verify import Judge, load_task
+    from verify import Judge
 
     def show(mutant: Mutant, verdict: Verdict) -> None:
         where = f"{mutant.task} step {mutant.step} line {mutant.line}"
         click.echo(f"{where}: {mutant.operator}: {verdict.verdict}", err=True)
 
-    tasks = []
-    for name in names or shipped.names():
-        (trajectory,) = shipped.read_trajectories(shipped.trajectory_file(name))
-        tasks.append((load_task(name), [step.code for step in trajectory.steps]))
+    harmless = read_harmless()
+    entries: dict[str, caught.Entry] = {}
     with Judge() as judge:
-        found = check(tasks, judge, count=count, seed=seed, level=Level(level), harmless=read_harmless(), progress=show)
+        for name in names or shipped.names():
+            task, trajectory = shipped.load_one(name)
+            codes = [step.code for step in trajectory.steps]
+            known = caught.read().tasks.get(name) if keep else None
+            if known is None or not known.answers(task, codes, count, Level(level), seed):
+                found = check(
+                    task, codes, judge, count=count, seed=seed, level=Level(level), harmless=harmless, progress=show
+                )
+                known = caught.entry(task, codes, found, level=Level(level), seed=seed)
+                if keep:
+                    caught.keep(name, known)
+            entries[name] = known
+    if update is not None:
+        page_marks.replace(update, "mutants", caught.markdown(caught.read().tasks, harmless))
+    right, wrong = caught.tally(entries, harmless)
+    share = right / (right + wrong) if right + wrong else 1.0
     survivors = [
-        {"task": each.task, "step": each.step, "line": each.line, "operator": each.operator, "text": each.text}
-        for each in found.survivors
+        {"task": name, **survivor.model_dump()} for name in entries for survivor in entries[name].without(harmless)
     ]
     if as_json:
-        counts = {"caught": found.caught, "share": found.share, "uncounted": found.uncounted}
-        print_json({**counts, "survivors": survivors})
+        uncounted = sum(each.uncounted for each in entries.values())
+        print_json({"caught": right, "share": share, "uncounted": uncounted, "survivors": survivors})
     else:
         for each in survivors:
             click.echo(f"survived: {each['task']} step {each['step']} line {each['line']}: {each['operator']}")
-        click.echo(f"{found.caught} of {found.caught + len(survivors)} mutants caught ({found.share:.1%}).")
-    if found.share < least:
+        click.echo(f"{right} of {right + wrong} mutants caught ({share:.1%}).")
+    if share < least:
         ctx.exit(1)

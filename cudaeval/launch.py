@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from cudaeval import TASKS
-from cudaeval.campaign import SearchSolver, cells, run
+from cudaeval.campaign import cells, run
+from cudaeval.metrics import TIERS
 from cudaeval.results import Results, Sample, Terms
+from cudaeval.solver import Post, copy_base, solve
 from regraph_db.errors import EnvironmentFault, InputError
+from regraph_db.opening import open_store
 from regraph_db.records import Level
 from regraph_db.settings import load, section
-from regraph_db.store import open_store
 from search.settings import SearchSettings
 from verify import Judge, Task, list_tasks, load_task
+from verify.judge import best_level
+from verify.plan import timed_cases
 from verify.settings import VerifySettings
+
+#: Settings of a search that stand in the terms themselves, or that change how fast it runs and not what it finds.
+_APART = {"budget", "mode", "threads", "gpu_layers", "lease", "generator_seconds", "retries", "failures"}
 
 
 def launch(
@@ -32,23 +40,54 @@ def launch(
     if not models:
         raise EnvironmentFault("no model is named.", fix="Give --model FILE.gguf or --model langchain:PROVIDER/NAME.")
     tasks = select(names, chosen["tier"], chosen["split"])
-    with contextlib.ExitStack() as stack:
-        store = stack.enter_context(open_store(shared))
-        judge = stack.enter_context(Judge(section("verify", VerifySettings, {"gpu": chosen["gpu"]})))
-        level = Level(chosen["level"] or judge.best_level)
-        terms = Terms(budget=settings.budget, level=level, seed=chosen["seed"], mode=settings.mode)
-        results = stack.enter_context(Results(out, terms))
-        solver = stack.enter_context(contextlib.closing(SearchSolver(store, judge, settings)))
-        wanted = list(cells(tasks, chosen["strategies"], models, chosen["samples"], terms))
-        return run(wanted, results, solver, progress), len(wanted)
+    jobs = chosen["jobs"]
+    verify = section("verify", VerifySettings)
+    gpus = chosen["gpus"] or (verify.gpu,)
+    verify = verify.model_copy(update={"gpu": gpus[0]})
+    level = Level(chosen["level"] or verify.level or best_level(verify))
+    threads = settings.threads or max(1, (os.cpu_count() or 1) // 2 // jobs)
+    post = Post(out.with_suffix(".graphs").absolute(), settings.model_copy(update={"threads": threads}), verify)
+    terms = Terms(
+        budget=settings.budget, level=level, seed=chosen["seed"], mode=settings.mode, settings=changed(settings)
+    )
+    wanted = list(cells(tasks, chosen["strategies"], models, chosen["samples"], terms))
+    with Results(out, terms) as results:
+        with open_store(shared) as store:
+            copy_base(store, post.graphs)
+        if level is Level.GPU and jobs > 1:
+            time_references(tasks, verify)
+        return run(wanted, results, lambda missing: solve(missing, post, gpus, jobs), progress), len(wanted)
+
+
+def time_references(tasks: Sequence[Task], verify: VerifySettings) -> None:
+    """Time the sequential references, which speedups are relative to, before other jobs load the machine."""
+    with Judge(verify) as judge:
+        for task in tasks:
+            for sets in timed_cases(task, verify):
+                judge.references.seconds(task, sets[0])
+
+
+def changed(settings: SearchSettings) -> dict[str, Any]:
+    """The settings that are not as the mode has them by default."""
+    default = SearchSettings.model_validate({"mode": settings.mode})
+    return settings.model_dump(
+        mode="json",
+        exclude=_APART
+        | {name for name in SearchSettings.model_fields if getattr(settings, name) == getattr(default, name)},
+    )
 
 
 def select(names: Sequence[str], tier: str | None, split: str) -> list[Task]:
-    """The tasks named, or the shipped ones of ``split``; of one tier where it is given."""
+    """The tasks named, or the shipped ones of ``split``; of one tier where it is given.
+
+    Shipped ones come from each tier in turn, so that a campaign that ends early has seen all of them.
+    """
     if names:
         found = [load_task(name) for name in names]
     else:
-        found = [task for task in list_tasks() if task.folder.parent == TASKS and task.split == split]
+        shipped = [task for task in list_tasks() if task.folder.parent == TASKS and task.split == split]
+        by_tier = [[task for task in shipped if task.tier == each] for each in TIERS]
+        found = [task for turn in zip_longest(*by_tier) for task in turn if task is not None]
     found = [task for task in found if tier in (None, task.tier)]
     if not found:
         raise InputError("no task is left to run.", fix="Look at TASK, --tier and --split.")

@@ -18,15 +18,13 @@ from cudaeval.shipped import (
     Measured,
     MeasuredStep,
     code_hash,
+    load_one,
     measured_file,
     read_measured,
-    read_trajectories,
     staleness,
-    trajectory_file,
     workload,
     write_measured,
 )
-from regraph_db.errors import InternalFault
 from regraph_db.records import Level, Trajectory, Verdict, VerdictKind, now
 
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ def measure(
     unfinished: dict[str, _Open] = {}
     kept = []
     for name in names:
-        work = _load(name, folder)
+        work = _Open(*load_one(name, folder))
         known = read_measured(measured_file(name, out))
         if known is not None and not again and not staleness(known, work.trajectory, work.task):
             kept.append(name)
@@ -119,15 +117,6 @@ def _order(steps: Mapping[str, int]) -> Iterator[tuple[str, int]]:
         group = tasks[start : start + TASKS_AT_ONCE]
         for index in range(max(steps[name] for name in group)):
             yield from ((name, index) for name in group if index < steps[name])
-
-
-def _load(name: str, folder: Path) -> _Open:
-    from verify import load_task
-
-    trajectories = read_trajectories(trajectory_file(name, folder))
-    if len(trajectories) != 1:
-        raise InternalFault(f"{len(trajectories)} trajectories in one shipped file.", where=f"{name}.jsonl")
-    return _Open(load_task(trajectories[0].task or name), trajectories[0])
 
 
 def _fault(ended: _Open) -> str:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -70,7 +72,8 @@ OPERATORS: tuple[Operator, ...] = (
     Operator(
         "accumulator narrowed",
         r"\b(sum|acc|total|s0|value) \+= ([^;]+);",
-        lambda m: f"{m[1]} = static_cast<decltype({m[1]} + 0)>(static_cast<signed char>({m[1]} + ({m[2]})));",
+        # Through int: out of a signed char's range, a float's own conversion is undefined and may change nothing.
+        lambda m: f"{m[1]} = decltype({m[1]} + 0)((signed char)(int)({m[1]} + ({m[2]})));",
     ),
     Operator(
         "minimum for maximum",
@@ -99,17 +102,15 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of the mutants of some tasks."""
+    """What became of the mutants of one task."""
 
-    caught: int
+    caught_by: dict[str, int]  #: caught mutants by operator
     survivors: tuple[Mutant, ...]
     uncounted: int  #: mutants that did not compile or that the level cannot run
 
     @property
-    def share(self) -> float:
-        """Caught mutants among those that say something; 1 where none does."""
-        total = self.caught + len(self.survivors)
-        return self.caught / total if total else 1.0
+    def caught(self) -> int:
+        return sum(self.caught_by.values())
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,8 @@ def chosen(found: Sequence[Mutant], seed: int) -> Iterator[Mutant]:
 
 
 def check(
-    tasks: Sequence[tuple[Task, Sequence[str]]],
+    task: Task,
+    codes: Sequence[str],
     judge: Judge,
     *,
     count: int = 5,
@@ -174,33 +176,30 @@ def check(
     harmless: Sequence[Harmless] = (),
     progress: Callable[[Mutant, Verdict], None] | None = None,
 ) -> Report:
-    """Judge ``count`` mutants of each task; ``tasks`` holds each with the codes of its trajectory's steps.
+    """Judge ``count`` mutants of ``task``, made from ``codes``: those of its trajectory's steps.
 
     A task with fewer mutants that compile contributes those it has; ``harmless`` ones are left out.
     """
     known = {each.code for each in harmless}
-    caught, survivors, uncounted = 0, [], 0
-    for task, codes in tasks:
-        sizes = [parameter.name for parameter in task.parameters if parameter.kind == "size"]
-        found = [m for step, code in enumerate(codes, 1) for m in mutants(task.name, step, code, sizes)]
-        found = [m for m in found if code_hash(m.code) not in known]
-        order = chosen(found, seed)
-        counted = 0
-        while counted < count:
-            batch = [mutant for _, mutant in zip(range(count - counted), order, strict=False)]
-            if not batch:
-                break
-            waiting: list[tuple[Mutant, Future[Verdict]]] = [(m, judge.submit(task, m.code, level)) for m in batch]
-            for mutant, future in waiting:
-                verdict = future.result()
-                if progress is not None:
-                    progress(mutant, verdict)
-                if verdict.verdict in _MUTE:
-                    uncounted += 1
-                    continue
-                counted += 1
-                if verdict.passed:
-                    survivors.append(mutant)
-                else:
-                    caught += 1
-    return Report(caught, tuple(survivors), uncounted)
+    sizes = [parameter.name for parameter in task.parameters if parameter.kind == "size"]
+    found = [m for step, code in enumerate(codes, 1) for m in mutants(task.name, step, code, sizes)]
+    order = chosen([m for m in found if code_hash(m.code) not in known], seed)
+    caught: Counter[str] = Counter()
+    survivors: list[Mutant] = []
+    uncounted = 0
+    while (missing := count - caught.total() - len(survivors)) > 0:
+        batch = list(islice(order, missing))
+        if not batch:
+            break
+        waiting: list[tuple[Mutant, Future[Verdict]]] = [(m, judge.submit(task, m.code, level)) for m in batch]
+        for mutant, future in waiting:
+            verdict = future.result()
+            if progress is not None:
+                progress(mutant, verdict)
+            if verdict.verdict in _MUTE:
+                uncounted += 1
+            elif verdict.passed:
+                survivors.append(mutant)
+            else:
+                caught[mutant.operator] += 1
+    return Report(dict(caught), tuple(survivors), uncounted)

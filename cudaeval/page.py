@@ -6,14 +6,14 @@ from html import escape
 from typing import Any
 
 from cudaeval.metrics import Estimate
-from cudaeval.report import Line, Report, columns, notes, rows, tiers
+from cudaeval.report import Line, Report, notes, sections, tiers
 from regraph_db.errors import EnvironmentFault
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1f2933; }
+body { font: 14px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1f2933; }
 table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
-th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid #d9e2ec; text-align: right; white-space: nowrap; }
-th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
+th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid #d9e2ec; text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
 .scroll { overflow-x: auto; }
 """
 
@@ -26,13 +26,21 @@ def html(report: Report) -> str:
         raise EnvironmentFault("plotly is not installed.", fix="`pip install regraph[report]` brings it.") from None
     parts = []
     for number, figure in enumerate(figures(report)):
-        parts.append(plotly.io.to_html(figure, full_html=False, include_plotlyjs=number == 0, div_id=f"plot-{number}"))
-    for tier in tiers(report):
-        heading = "".join(f"<th>{escape(cell)}</th>" for cell in columns(report))
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows(report, tier)
+        parts.append(
+            plotly.io.to_html(
+                figure,
+                full_html=False,
+                include_plotlyjs=number == 0,
+                div_id=f"plot-{number}",
+                config={"displayModeBar": False, "responsive": True},
+            )
         )
-        parts.append(f'<h2>{escape(tier)}</h2><div class="scroll"><table><tr>{heading}</tr>{body}</table></div>')
+    for section in sections(report):
+        heading = "".join(f"<th>{escape(cell)}</th>" for cell in section.headings)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in section.rows)
+        parts.append(
+            f'<h2>{escape(section.title)}</h2><div class="scroll"><table><tr>{heading}</tr>{body}</table></div>'
+        )
     said = "".join(f"<p>{escape(note)}</p>" for note in notes(report))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>CUDAEval report</title>'
@@ -60,7 +68,7 @@ def _bars(report: Report, figure: str, title: str, axis: str) -> Any:
     for line in report.lines:
         estimates = [_estimate(line, tier, figure) for tier in shown]
         plot.add_bar(
-            name=_name(line, report),
+            name=report.name(line),
             x=shown,
             y=[e.value if e else None for e in estimates],
             error_y={
@@ -84,14 +92,15 @@ def _curves(report: Report) -> Any:
     import plotly.graph_objects as go
 
     plot = go.Figure()
-    for line in report.lines:
+    # Curves of strategies that found the same lie on one another: the later ones are thinner, so that all are seen.
+    for place, line in enumerate(report.lines):
         if line.curve:
             plot.add_scatter(
-                name=_name(line, report),
+                name=report.name(line),
                 x=[calls for calls, _ in line.curve],
                 y=[speedup for _, speedup in line.curve],
                 mode="lines",
-                line={"shape": "hv"},
+                line={"shape": "hv", "width": 2 + 0.8 * (len(report.lines) - 1 - place)},
             )
     plot.update_layout(
         title=f"Best so far, mean over tasks (unsolved = 0), speedups {report.speed}",
@@ -100,8 +109,3 @@ def _curves(report: Report) -> Any:
         template="plotly_white",
     )
     return plot
-
-
-def _name(line: Line, report: Report) -> str:
-    models = {each.model for each in report.lines}
-    return line.strategy if len(models) == 1 else f"{line.strategy}, {line.model}"

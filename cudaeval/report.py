@@ -1,11 +1,12 @@
 """`regraph eval report`: what campaigns found, as tables for a terminal, as JSON and as Markdown.
 
-Several files may be reported together when they share budget, level and mode. Speed is shown by its kind: measured,
+Several files may be reported together when they differ in nothing but the seed. Speed is shown by its kind: measured,
 modelled, or not at all; kinds are never put into one table.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,6 +44,19 @@ class Report:
     tasks: int
     lines: tuple[Line, ...]  #: best first, by speedup@k over all tasks (pass@k where speed is not known)
     samples: tuple[Sample, ...]
+    left_out: tuple[str, ...] = ()  #: tasks that some line has not finished, so that nobody is compared on them
+
+    @property
+    def models(self) -> list[str]:
+        return sorted({line.model for line in self.lines})
+
+    def name(self, line: Line) -> str:
+        """What a line is called: its strategy, with the model where there are several."""
+        return line.strategy if len(self.models) == 1 else f"{line.strategy}, {Path(line.model).name}"
+
+    def of(self, line: Line) -> list[Sample]:
+        """The samples of one line."""
+        return [each for each in self.samples if (each.strategy, each.model) == (line.strategy, line.model)]
 
     @property
     def speed(self) -> str:
@@ -55,10 +69,10 @@ def load(files: Sequence[Path]) -> tuple[Terms, list[Sample]]:
     terms, samples = read(files[0])
     for file in files[1:]:
         other, more = read(file)
-        if (other.budget, other.level, other.mode) != (terms.budget, terms.level, terms.mode):
+        differences = terms.model_copy(update={"seed": other.seed}).differences(other)
+        if differences:
             raise InputError(
-                f"made with budget {other.budget}, level {other.level}, mode {other.mode}; {files[0]} with budget "
-                f"{terms.budget}, level {terms.level}, mode {terms.mode}.",
+                f"other terms than those of {files[0]}: {'; '.join(differences)}.",
                 where=str(file),
                 fix="Report them apart.",
             )
@@ -69,19 +83,32 @@ def load(files: Sequence[Path]) -> tuple[Terms, list[Sample]]:
 def build(
     terms: Terms, samples: Sequence[Sample], k: int = 1, *, tier: str | None = None, split: str | None = None
 ) -> Report:
-    """The report of ``samples``, of one tier or split where asked for. Raises :class:`InputError` when none is left."""
+    """The report of ``samples``, of one tier or split where asked for.
+
+    While a campaign runs, strategies have finished different tasks, some of them easy to speed up. All are compared on
+    the tasks of which each has ``k`` samples; the others are named. Raises :class:`InputError` when none is left.
+    """
     wanted = [s for s in samples if tier in (None, s.tier) and split in (None, s.split)]
     if not wanted:
         raise InputError("no finished sample to report.", fix="Look at the options --tier and --split, or run more.")
+    counts = Counter((s.strategy, s.model, s.task) for s in wanted)
+    pairs = {(strategy, model) for strategy, model, _ in counts}
+    tasks = sorted({s.task for s in wanted})
+    shared = {task for task in tasks if all(counts[(*pair, task)] >= k for pair in pairs)}
+    if not shared:
+        raise InputError(
+            f"no task has {k} finished samples of every strategy and model yet.", fix="Run more, or report files apart."
+        )
     groups: dict[tuple[str, str], list[Sample]] = {}
-    for sample in wanted:
+    kept = [s for s in wanted if s.task in shared]
+    for sample in kept:
         groups.setdefault((sample.strategy, sample.model), []).append(sample)
     lines = [
         Line(strategy, model, len(group), summarise(by_task(group), k), mean_curve(group, terms.budget))
         for (strategy, model), group in groups.items()
     ]
     lines.sort(key=lambda line: (_worth(line.summaries[ALL]), line.strategy, line.model), reverse=True)
-    return Report(terms, k, len({s.task for s in wanted}), tuple(lines), tuple(wanted))
+    return Report(terms, k, len(shared), tuple(lines), tuple(kept), tuple(t for t in tasks if t not in shared))
 
 
 def _worth(summary: Summary) -> float:
@@ -135,6 +162,7 @@ def document(report: Report) -> dict[str, Any]:
         "speed": report.speed or None,
         "k": report.k,
         "tasks": report.tasks,
+        "left_out": list(report.left_out),
         "strategies": [
             {
                 "strategy": line.strategy,
@@ -148,36 +176,86 @@ def document(report: Report) -> dict[str, Any]:
     }
 
 
-_FIGURES = ("pass@{k}", "speedup@{k}", "solved only", "geo. mean", "fast_1", "fast_2", "bound")
+@dataclass(frozen=True)
+class Section:
+    """A table of the report, in words."""
+
+    title: str
+    headings: list[str]
+    rows: list[list[str]]
 
 
-def columns(report: Report) -> list[str]:
-    """The headings of every table."""
-    return ["strategy", "model", "tasks", *(figure.format(k=report.k) for figure in _FIGURES)]
+def sections(report: Report) -> list[Section]:
+    """Every table: one a tier, one by task, and what came of the calls."""
+    return [*(_tier(report, tier) for tier in tiers(report)), _by_task(report), _calls(report)]
 
 
-def rows(report: Report, tier: str) -> list[list[str]]:
-    """One row a strategy and model that has tasks of ``tier``, as text."""
-    found = []
+def _tier(report: Report, tier: str) -> Section:
+    k = report.k
+    headings = ["strategy", "solved", f"pass@{k}"]
+    if report.speed:
+        headings += [f"speedup@{k}", "solved only", "geo. mean", "fast_1", "fast_2", "bound"]
+    rows = []
     for line in report.lines:
         summary = line.summaries.get(tier)
         if summary is None:
             continue
-        found.append(
-            [
-                line.strategy,
-                Path(line.model).name,
-                f"{summary.solved}/{summary.tasks}",
-                _share(summary.pass_at_k),
-                _ratio(summary.speedup_at_k),
-                _ratio(summary.solved_speedup_at_k),
-                _ratio(summary.geometric_mean),
+        alone = summary.tasks < 2
+        row = [report.name(line), f"{summary.solved}/{summary.tasks}", _share(summary.pass_at_k, alone)]
+        if report.speed:
+            row += [
+                _ratio(summary.speedup_at_k, alone),
+                _ratio(summary.solved_speedup_at_k, alone),
+                _ratio(summary.geometric_mean, alone),
                 _percent(summary.fast_1),
                 _percent(summary.fast_2),
                 _percent(summary.bound_share),
             ]
-        )
-    return found
+        rows.append(row)
+    return Section(f"Tier {tier}" if tier != ALL else "All tiers", headings, rows)
+
+
+def _by_task(report: Report) -> Section:
+    names = {(s.task, s.tier) for s in report.samples}
+    rows = []
+    for task, tier in sorted(names, key=lambda each: (TIERS.index(each[1]), each[0])):
+        row = [task, tier]
+        for line in report.lines:
+            samples = [s for s in report.of(line) if s.task == task]
+            solved = [s for s in samples if s.solved]
+            speeds = [s.speedup or 0.0 for s in solved]
+            row.append(
+                _cell(sum(speeds) / len(samples) if report.speed and solved else None, len(solved), len(samples))
+            )
+        rows.append(row)
+    title = "By task: mean speedup, failed = 0 (solved samples)" if report.speed else "By task: solved samples"
+    return Section(title, ["task", "tier", *(report.name(line) for line in report.lines)], rows)
+
+
+def _cell(speedup: float | None, solved: int, samples: int) -> str:
+    share = f"{solved} of {samples}"
+    if speedup is None:
+        return share
+    return f"{_number(speedup)}×" + (f" ({share})" if solved < samples else "")
+
+
+def _calls(report: Report) -> Section:
+    totals: Counter[str] = Counter()
+    for sample in report.samples:
+        totals.update(sample.verdicts)
+    kinds = [kind for kind, _ in totals.most_common()]
+    rows = []
+    for line in report.lines:
+        samples = report.of(line)
+        counts: Counter[str] = Counter()
+        for sample in samples:
+            counts.update(sample.verdicts)
+        calls = sum(s.calls for s in samples)
+        spent = [sum(s.seconds.get(part, 0.0) for s in samples) / max(calls, 1) for part in ("generate", "verify")]
+        shares = [_percent(counts[kind] / max(counts.total(), 1)) for kind in kinds]
+        rows.append([report.name(line), str(calls), *shares, *(f"{seconds:.2f} s" for seconds in spent)])
+    headings = ["strategy", "calls", *(kind.replace("_", " ") for kind in kinds), "generating", "judging"]
+    return Section("What came of the calls, and seconds a call", headings, rows)
 
 
 def tiers(report: Report) -> list[str]:
@@ -187,22 +265,38 @@ def tiers(report: Report) -> list[str]:
 
 def notes(report: Report) -> list[str]:
     """What a reader must know of the figures."""
+    terms = report.terms
     speed = f"Speedups are {report.speed}." if report.speed else "Speed was not measured at this level."
-    return [
-        f"Budget {report.terms.budget} generator calls a sample, level {report.terms.level}, mode {report.terms.mode}.",
-        f"{speed} speedup@{report.k} counts a failed sample as 0; `solved only` leaves failed samples out, as the "
-        "ReGraphT paper does.",
-        "In brackets: 95 % bootstrap intervals over tasks.",
+    settings = "".join(f", {name} {value}" for name, value in terms.settings.items())
+    models = ", ".join(Path(model).name for model in report.models)
+    found = [
+        f"{len(report.samples)} searches on {report.tasks} tasks with {models}: "
+        f"budget {terms.budget} generator calls a search, level {terms.level}, mode {terms.mode}{settings}."
     ]
+    gpus = sorted({s.gpu for s in report.samples if s.gpu})
+    dates = sorted({s.date.date().isoformat() for s in report.samples if s.date is not None})
+    place = [*gpus, " to ".join(dict.fromkeys((dates[0], dates[-1])))] if dates else gpus
+    found.append(" ".join([speed, *([f"{', '.join(place)}."] if place else [])]))
+    if report.speed:
+        found.append(
+            f"speedup@{report.k} counts a failed search as 0; `solved only` leaves failed ones out, as the ReGraphT "
+            "paper does, and so does the geometric mean. `bound` is the share of the GPU's limit."
+        )
+    found.append("In brackets: 95 % bootstrap intervals over tasks.")
+    if report.left_out:
+        found.append(
+            f"Left out, because not every strategy has {report.k} finished on them: {', '.join(report.left_out)}."
+        )
+    return found
 
 
 def markdown(report: Report) -> str:
     """The report as Markdown."""
-    parts = ["# CUDAEval report", "", *(f"{note}  " for note in notes(report))]
-    for tier in tiers(report):
-        heading = columns(report)
-        parts += ["", f"## {tier}", "", _cells(heading), _cells(["---"] * len(heading))]
-        parts += [_cells(row) for row in rows(report, tier)]
+    parts = ["# CUDAEval report", "", *(f"- {note}" for note in notes(report))]
+    for section in sections(report):
+        rule = ["---", *("---:" for _ in section.headings[1:])]
+        parts += ["", f"## {section.title}", "", _cells(section.headings), _cells(rule)]
+        parts += [_cells(row) for row in section.rows]
     return "\n".join(parts) + "\n"
 
 
@@ -211,26 +305,36 @@ def _cells(row: Sequence[str]) -> str:
 
 
 def tables(report: Report) -> list[Table]:
-    """The report as tables for a terminal, one a tier."""
+    """The report as tables for a terminal."""
     from rich.table import Table
 
     found = []
-    for tier in tiers(report):
-        table = Table(title=tier, title_justify="left")
-        for index, heading in enumerate(columns(report)):
-            table.add_column(heading, justify="left" if index < 2 else "right", no_wrap=index != 1)
-        for row in rows(report, tier):
+    for section in sections(report):
+        table = Table(title=section.title, title_justify="left")
+        for index, heading in enumerate(section.headings):
+            table.add_column(heading, justify="right" if index else "left")
+        for row in section.rows:
             table.add_row(*row)
         found.append(table)
     return found
 
 
-def _ratio(figure: Estimate | None) -> str:
-    return "–" if figure is None else f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
+def _ratio(figure: Estimate | None, alone: bool) -> str:
+    if figure is None:
+        return "–"
+    low, high = _number(figure.low), _number(figure.high)
+    return _number(figure.value) if alone else f"{_number(figure.value)} [{low}, {high}]"
 
 
-def _share(figure: Estimate | None) -> str:
-    return "–" if figure is None else f"{figure.value:.1%} [{figure.low:.0%}, {figure.high:.0%}]"
+def _number(value: float) -> str:
+    """With three digits, as far as there are so many."""
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+
+
+def _share(figure: Estimate | None, alone: bool) -> str:
+    if figure is None:
+        return "–"
+    return f"{figure.value:.1%}" if alone else f"{figure.value:.1%} [{figure.low:.0%}, {figure.high:.0%}]"
 
 
 def _percent(figure: float | None) -> str:

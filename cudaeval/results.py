@@ -6,11 +6,14 @@ again, and its sample is run again.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -28,6 +31,20 @@ class Terms(Record):
     level: Level  #: what speedups rest on: ``gpu`` measured, ``modelled`` modelled, ``functional`` not known
     seed: int = 0  #: sample ``i`` of a task is searched with seed + i
     mode: str = "graph"
+    settings: dict[str, Any] = Field(default_factory=dict)  #: of the search, where they are not the mode's defaults
+
+    def differences(self, other: Terms) -> list[str]:
+        """In which words ``other`` differs from these, e.g. ``budget 40, not 60``."""
+        mine, others = self._flat(), other._flat()
+        names = dict.fromkeys([*mine, *others])
+        return [
+            f"{name} {others.get(name, 'default')}, not {mine.get(name, 'default')}"
+            for name in names
+            if mine.get(name) != others.get(name)
+        ]
+
+    def _flat(self) -> dict[str, Any]:
+        return {**self.model_dump(mode="json", exclude={"settings"}), **self.settings}
 
 
 class Sample(Record):
@@ -48,6 +65,8 @@ class Sample(Record):
     verdicts: dict[str, Count] = Field(default_factory=dict)  #: how often each was given
     seconds: dict[str, float] = Field(default_factory=dict)  #: by part: generate, verify, store, search, total
     curve: tuple[tuple[int, float], ...] = ()  #: (calls, best speedup so far) wherever the best changed
+    gpu: str = ""  #: what the answer was timed on, or whose time was modelled
+    date: datetime | None = None  #: when the search had ended
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -99,25 +118,38 @@ class Results:
     """A campaign's file, open for appending; a context manager. One process writes it at a time."""
 
     def __init__(self, file: Path, terms: Terms) -> None:
-        """Open ``file`` and go on with it, or begin it. Raises :class:`InputError` when it was begun on other terms."""
-        self._file = file
+        """Open ``file`` and go on with it, or begin it.
+
+        Raises :class:`InputError` when it was begun on other terms, or when another process writes it.
+        """
         self.samples: list[Sample] = []
-        begun = file.exists() and any(True for _ in _whole_lines(file))
-        if begun:
-            known, self.samples = read(file)
-            if known != terms:
-                raise InputError(
-                    f"this campaign was begun with {_shown(known)}; {_shown(terms)} was asked for.",
-                    where=str(file),
-                    fix="Give the same options, or another file.",
-                )
-            end = max(end for _, _, end in _whole_lines(file))
-            os.truncate(file, end)
-        else:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = file.open("ab" if begun else "wb")
-        if not begun:
-            self._write({"campaign": terms.model_dump(mode="json")})
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._stream = file.open("ab")
+        try:
+            self._lock(file)
+            end = max((end for _, _, end in _whole_lines(file)), default=0)
+            if end:
+                known, self.samples = read(file)
+                if known != terms:
+                    raise InputError(
+                        f"this campaign was begun on other terms: {'; '.join(terms.differences(known))}.",
+                        where=str(file),
+                        fix="Give the same options, or another file.",
+                    )
+            self._stream.truncate(end)
+            if not end:
+                self._write({"campaign": terms.model_dump(mode="json")})
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def _lock(self, file: Path) -> None:
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                "another `regraph eval run` writes it.", where=str(file), fix="Wait for it, or give another file."
+            ) from None
 
     def add(self, sample: Sample) -> None:
         """Write ``sample``; it is on the disk when this returns."""
@@ -136,7 +168,3 @@ class Results:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stream.close()
-
-
-def _shown(terms: Terms) -> str:
-    return f"budget {terms.budget}, level {terms.level}, seed {terms.seed}, mode {terms.mode}"

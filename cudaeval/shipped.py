@@ -116,6 +116,24 @@ def read_trajectories(file: Path) -> list[Trajectory]:
     return found
 
 
+def load_one(name: str, folder: Path = TRAJECTORIES) -> tuple[Task, Trajectory]:
+    """The one trajectory of the file of task ``name``, and its task.
+
+    Raises :class:`InputError` for a broken file, for one that holds several, and for one that names an unknown task.
+    """
+    from verify import load_task
+
+    file = trajectory_file(name, folder)
+    trajectories = read_trajectories(file)
+    if len(trajectories) != 1:
+        raise InputError("more than one trajectory in a shipped file.", where=f"{file}:2")
+    (trajectory,) = trajectories
+    try:
+        return load_task(trajectory.task or name), trajectory
+    except NotFound as error:
+        raise InputError(error.what, where=f"{file}:1, field `task`", fix=error.fix) from None
+
+
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     try:
         with file.open(encoding="utf-8") as stream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from regraph_db.records import Attempt, Level, Verdict, VerdictKind
 from search.outcome import BestKernel, SearchOutcome
 from verify import load_task
 
-TERMS = Terms(budget=4, level=Level.GPU, seed=10)
+TERMS = Terms(budget=4, level=Level.GPU, seed=10, settings={"retime": 1})
 PASSED = Verdict(verdict=VerdictKind.PASSED, level=Level.GPU, bound_share=0.5)
 
 
@@ -79,11 +80,12 @@ def test_a_killed_campaign_goes_on_and_runs_nothing_twice(tmp_path: Path) -> Non
     file = tmp_path / "runs.jsonl"
     asked: list[tuple[str, str, str, int]] = []
 
-    def solver(cell: Cell) -> SearchOutcome:
-        if len(asked) == 3:
-            raise KeyboardInterrupt
-        asked.append(cell.key)
-        return outcome(cell, 2.0)
+    def solver(cells: Sequence[Cell]) -> Iterator[Sample]:
+        for cell in cells:
+            if len(asked) == 3:
+                raise KeyboardInterrupt
+            asked.append(cell.key)
+            yield sample_of(cell, outcome(cell, 2.0))
 
     with pytest.raises(KeyboardInterrupt), Results(file, TERMS) as results:
         run(some_cells(), results, solver)
@@ -91,9 +93,10 @@ def test_a_killed_campaign_goes_on_and_runs_nothing_twice(tmp_path: Path) -> Non
         stream.write(b'{"task": "sax')
     assert len(read(file)[1]) == 3
 
-    def patient(cell: Cell) -> SearchOutcome:
-        asked.append(cell.key)
-        return outcome(cell, 2.0)
+    def patient(cells: Sequence[Cell]) -> Iterator[Sample]:
+        for cell in cells:
+            asked.append(cell.key)
+            yield sample_of(cell, outcome(cell, 2.0))
 
     with Results(file, TERMS) as results:
         assert run(some_cells(), results, patient) == 5
@@ -107,8 +110,16 @@ def test_samples_on_other_terms_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
     with Results(file, TERMS):
         pass
-    with pytest.raises(InputError, match="begun with budget 4"):
-        Results(file, TERMS.model_copy(update={"budget": 9}))
+    with pytest.raises(InputError, match="budget 4, not 9; retime 1, not default"):
+        Results(file, TERMS.model_copy(update={"budget": 9, "settings": {}}))
+
+
+def test_one_process_writes_a_file_at_a_time(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    with Results(file, TERMS), pytest.raises(InputError, match="another `regraph eval run` writes it"):
+        Results(file, TERMS)
+    with Results(file, TERMS) as results:
+        assert results.samples == []
 
 
 @pytest.mark.parametrize(

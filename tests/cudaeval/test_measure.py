@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cudaeval.measure import measure
-from cudaeval.shipped import code_hash, measured_file, read_measured, read_trajectories, staleness
+from cudaeval.shipped import code_hash, load_one, measured_file, read_measured, read_trajectories, staleness
 from regraph_db.errors import InputError
 from regraph_db.records import Evidence, Interval, Level, Verdict, VerdictKind
 from verify import load_task
@@ -136,3 +136,11 @@ def test_an_empty_and_a_missing_file_are_refused(tmp_path: Path) -> None:
         read_trajectories(tmp_path / "empty.jsonl")
     with pytest.raises(InputError, match="cannot be read"):
         read_trajectories(tmp_path / "missing.jsonl")
+
+
+def test_a_trajectory_of_an_unknown_task_is_named_by_file_line_and_field(tmp_path: Path) -> None:
+    (tmp_path / "nope.jsonl").write_text(json.dumps({"task": "nope", "steps": [STEP]}) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"nope\.jsonl:1, field `task`: no task is called `nope`"):
+        load_one("nope", tmp_path)
+    with pytest.raises(InputError, match="no trajectory for `other`"):
+        load_one("other", tmp_path)

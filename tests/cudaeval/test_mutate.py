@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import json
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from cudaeval.mutate import OPERATORS, check, chosen, mutants
+from cudaeval import caught
+from cudaeval.mutate import OPERATORS, Harmless, Report, check, chosen, mutants
+from regraph_db.cli import regraph
+from regraph_db.errors import InputError
 from regraph_db.records import Level, Verdict, VerdictKind
 from verify import load_task
 from verify.task import Task
@@ -78,15 +85,59 @@ class Lenient:
         return future
 
 
+def lenient(count: int) -> Report:
+    return check(load_task("saxpy"), [CODE], Lenient(), count=count)  # type: ignore[arg-type]
+
+
 def test_survivors_are_named_and_what_does_not_compile_is_not_counted() -> None:
     total = len(mutants("saxpy", 1, CODE, ["n"]))
-    found = check([(load_task("saxpy"), [CODE])], Lenient(), count=1000)  # type: ignore[arg-type]
+    found = lenient(1000)
     assert (found.uncounted, len(found.survivors)) == (1, 1)
     assert found.caught == total - 2
     assert found.survivors[0].operator == "barrier removed"
-    assert found.share == pytest.approx((total - 2) / (total - 1))
+    assert "barrier removed" not in found.caught_by
 
 
 def test_enough_mutants_are_counted_even_when_some_do_not_compile() -> None:
-    found = check([(load_task("saxpy"), [CODE])], Lenient(), count=8)  # type: ignore[arg-type]
+    found = lenient(8)
     assert found.caught + len(found.survivors) == 8
+
+
+def test_a_result_is_kept_until_the_task_or_its_steps_change(tmp_path: Path) -> None:
+    task, file = load_task("saxpy"), tmp_path / "mutants.json"
+    assert caught.read(file).tasks == {}
+    caught.keep("saxpy", caught.entry(task, [CODE], lenient(8), level=Level.FUNCTIONAL, seed=3), file)
+    kept = caught.read(file).tasks["saxpy"]
+    assert kept.answers(task, [CODE], 8, Level.FUNCTIONAL, 3)
+    assert not kept.answers(task, [CODE + " "], 8, Level.FUNCTIONAL, 3)
+    assert not kept.answers(dataclasses.replace(task, hash="other"), [CODE], 8, Level.FUNCTIONAL, 3)
+    assert not kept.answers(task, [CODE], 9, Level.FUNCTIONAL, 3)
+    assert not kept.answers(task, [CODE], 8, Level.FUNCTIONAL, 4)
+
+
+def test_a_survivor_that_was_found_harmless_no_longer_counts(tmp_path: Path) -> None:
+    entry = caught.entry(load_task("saxpy"), [CODE], lenient(1000), level=Level.FUNCTIONAL, seed=0)
+    (survivor,) = entry.survivors
+    assert caught.tally({"saxpy": entry}, []) == (sum(entry.caught.values()), 1)
+    assert "| `saxpy` | 1 | 9 | barrier removed | `;` |" in caught.markdown({"saxpy": entry}, [])
+    harmless = [Harmless("saxpy", 1, survivor.operator, survivor.line, survivor.code, "one warp")]
+    assert caught.tally({"saxpy": entry}, harmless) == (sum(entry.caught.values()), 0)
+    assert "Survivors" not in caught.markdown({"saxpy": entry}, harmless)
+
+
+def test_a_broken_file_is_named_with_the_field(tmp_path: Path) -> None:
+    file = tmp_path / "mutants.json"
+    file.write_text('{"tasks": {"saxpy": {"workload": 1}}}', encoding="utf-8")
+    with pytest.raises(InputError, match=r"mutants\.json, field `tasks\.saxpy"):
+        caught.read(file)
+
+
+@pytest.mark.nvcc
+def test_what_is_kept_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judged(*_: object, **__: object) -> None:
+        raise AssertionError("a mutant was judged")
+
+    monkeypatch.setattr("verify.Judge.submit", judged)
+    done = CliRunner().invoke(regraph, ["eval", "mutate", "--keep", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["share"] >= 0.98

@@ -68,8 +68,8 @@ def test_speed_that_was_not_measured_is_left_out() -> None:
     samples = [each.model_copy(update={"speedup": None, "curve": ()}) for each in SAMPLES]
     found = report.build(terms, samples)
     assert found.speed == ""
-    assert all(row[4:] == ["–", "–", "–", "–", "–", "–"] for row in report.rows(found, "all"))
-    assert "Speed was not measured" in report.markdown(found)
+    assert report.sections(found)[-3].headings == ["strategy", "solved", "pass@1"]
+    assert "Speed was not measured" in report.markdown(found) and "×" not in report.markdown(found)
 
 
 def test_filters_and_nothing_left() -> None:
@@ -78,10 +78,37 @@ def test_filters_and_nothing_left() -> None:
         report.build(TERMS, SAMPLES, split="train")
 
 
+def test_strategies_are_compared_on_the_tasks_that_all_have_finished() -> None:
+    more = [*SAMPLES, sample("relu", "mcgs", 0, 100.0), sample("gelu", "mcgs", 0, None), sample("gelu", "rag", 0, 2.0)]
+    found = report.build(TERMS, more)
+    assert (found.tasks, found.left_out) == (3, ("relu",))
+    assert {each.task for each in found.samples} == {"saxpy", "matmul", "gelu"}
+    assert "Left out, because not every strategy has 1 finished on them: relu." in report.notes(found)
+    with pytest.raises(InputError, match="no task has 3 finished samples"):
+        report.build(TERMS, more, 3)
+
+
+def test_the_tables_say_what_each_task_and_each_call_came_to() -> None:
+    samples = [
+        each.model_copy(update={"verdicts": {"passed": 1, "compile_error": 3}, "seconds": {"generate": 8.0}})
+        for each in SAMPLES
+    ]
+    by_task, calls = report.sections(report.build(TERMS, samples))[-2:]
+    assert by_task.headings == ["task", "tier", "mcgs", "rag"]
+    assert by_task.rows == [["saxpy", "easy", "2.00× (1 of 2)", "1.00×"], ["matmul", "hard", "8.00×", "0 of 1"]]
+    assert calls.headings == ["strategy", "calls", "compile error", "passed", "generating", "judging"]
+    assert calls.rows[0] == ["mcgs", "12", "75%", "25%", "2.00 s", "0.00 s"]
+
+
+def test_one_task_has_no_interval() -> None:
+    (row,) = report.sections(report.build(TERMS, SAMPLES[:1]))[0].rows
+    assert row[:4] == ["mcgs", "1/1", "100.0%", "4.00"]
+
+
 def test_files_on_different_terms_are_not_mixed(tmp_path: Path) -> None:
     first = write(tmp_path / "a.jsonl")
     other = write(tmp_path / "b.jsonl", Terms(budget=5, level=Level.GPU))
-    with pytest.raises(InputError, match="budget 5"):
+    with pytest.raises(InputError, match="budget 5, not 4"):
         report.load([first, other])
     third = write(tmp_path / "c.jsonl", Terms(budget=4, level=Level.GPU, seed=7))
     assert len(report.load([first, third])[1]) == 2 * len(SAMPLES)
@@ -97,7 +124,7 @@ def test_the_command_prints_json_tables_and_writes_pages(tmp_path: Path) -> None
     assert document["speed"] == "measured"
     assert [line["strategy"] for line in document["strategies"]] == ["mcgs", "rag"]
     assert document["strategies"][0]["curve"][-1] == [4, pytest.approx((4.0 + 8.0) / 3)]
-    assert "| mcgs | tiny.gguf | 2/2 |" in text.read_text(encoding="utf-8")
+    assert "| mcgs | 2/2 |" in text.read_text(encoding="utf-8")
     html = page.read_text(encoding="utf-8")
     assert html.count('class="plotly-graph-div"') == 3
     assert 'src="http' not in html, "the page must work without a network"
@@ -108,5 +135,6 @@ def test_the_command_prints_json_tables_and_writes_pages(tmp_path: Path) -> None
 def test_names_from_files_are_escaped_in_the_page() -> None:
     from cudaeval.page import html
 
-    hostile = [each.model_copy(update={"model": "<script>alert(1)</script>"}) for each in SAMPLES]
-    assert "<td><script>alert" not in html(report.build(TERMS, hostile))
+    hostile = [each.model_copy(update={"model": "<script>alert(1)<|script>"}) for each in SAMPLES]
+    page = html(report.build(TERMS, hostile))
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page

@@ -1,18 +1,17 @@
-"""Points around integer centroids, placed so that no point is nearly as close to two of them."""
+"""Points around centroids on the axes, placed so that no point is nearly as close to two of them."""
 
 import numpy as np
 
 
 def clusters(rng: np.random.Generator, sizes: dict[str, int]) -> dict[str, np.ndarray]:
-    """Return point (n x d) and centroid (k x d); centroids lie on a grid of spacing 4, points within 1 of their own."""
+    """Return point (n x d) and centroid (k x d); points lie within 1 of their own centroid, centroids 4 or more apart.
+
+    One centroid is the origin, so that whoever forgets an axis takes the ones on it for that.
+    """
     n, d, k = sizes["n"], sizes["d"], sizes["k"]
-    code = np.arange(k)
     centroid = np.zeros((k, d), np.float32)
-    for column in range(d):
-        centroid[:, column] = 4.0 * (code % 4)
-        code = code // 4
-    if d < 4:
-        centroid[:, 0] = 4.0 * np.arange(k)
+    others = np.arange(k - 1)
+    centroid[1 + others, rng.permutation(d)[others % d]] = 4.0 * (1 + others // d)
     centroid = centroid[rng.permutation(k)]
     owner = rng.integers(0, k, n)
     radius = 1.0 / np.sqrt(d)
