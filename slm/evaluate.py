@@ -22,11 +22,10 @@ from regraph_db.records import Level
 from search import prompt
 from search.answer import Outcome, parse, same_code
 from slm import MODEL
-from slm.corpus.draws import HELD_OUT
 from slm.corpus.idioms import canonical
 from slm.corpus.sample import Sample
 from slm.corpus.samples import Maker
-from slm.corpus.unseen import UNSEEN
+from slm.corpus.trials import TRIALS, trials
 from slm.judging import judged, task_for
 from slm.tokenizer import Tokenizer
 from verify import Judge, Task, list_tasks
@@ -108,7 +107,7 @@ class Bench:
         cases = list(cases)
         outcomes: Counter[str] = Counter()
         by_label: dict[str, list[int]] = {}
-        idiom = [0, 0]
+        idiom, equal = [0, 0], 0
         sampled, solved, right_samples = 0, 0, 0
         failures = []
         for number, case in enumerate(cases):
@@ -118,6 +117,7 @@ class Bench:
             cell = by_label.setdefault(case.label, [0, 0])
             cell[0] += outcome == "right"
             cell[1] += 1
+            equal += bool(case.wanted) and same_code(code, case.wanted)
             if case.idiom_shows:
                 idiom[0] += same_code(code, case.wanted)
                 idiom[1] += 1
@@ -142,6 +142,7 @@ class Bench:
             "cases": len(cases),
             "greedy_right": round(outcomes["right"] / n, 4),
             "outcomes": dict(outcomes),
+            "equal": equal,  # the generator's own answer, idiom and all
             "by": {k: f"{a}/{b}" for k, (a, b) in sorted(by_label.items())},
             "failures": failures,
         }
@@ -163,58 +164,16 @@ class Bench:
         return Case(f"{sample.family} {sample.technique}", sample.prompt, sample.before, task, sample.after)
 
 
-def drawn(maker: Maker, count: int, accept: Any) -> list[Sample]:
-    """The first ``count`` samples of the general prompt that ``accept`` takes and that fit the context."""
-    found: list[Sample] = []
-    while len(found) < count:
-        sample = maker.draw()
-        if len(sample.prompt) < 8200 and accept(sample):
-            found.append(sample)
-    return found
-
-
-def generated(bench: Bench, name: str, words: list[str], count: int) -> list[Case]:
-    """Fresh samples of the generator: seen families, unseen pairs, unseen families, refusals."""
-    rng = random.Random(f"{SEED} {name}")
-    if name == "families":
-        maker = Maker(rng, words, held_out=True)
-        samples: list[Sample] = []
-        while len(samples) < count:
-            family = rng.choice(UNSEEN)
-            sample = unseen_sample(maker, family)
-            if sample is not None and len(sample.prompt) < 8200:
-                samples.append(sample)
-    else:
-        maker = Maker(rng, words, held_out=name == "pairs")
-        accept = {
-            "seen": lambda s: s.form == "rewrite" and not s.marred and (s.family, s.technique) not in HELD_OUT,
-            "pairs": lambda s: s.form == "rewrite" and not s.marred and (s.family, s.technique) in HELD_OUT,
-            "refuse": lambda s: s.form == "refuse",
-        }[name]
-        samples = drawn(maker, count, accept)
-    return [bench.case(s, f"{name}{k}") for k, s in enumerate(samples)]
-
-
-def unseen_sample(maker: Maker, family: Any) -> Sample | None:
-    """A step on a program of an unseen family, with an example from a seen one."""
-    rng = maker.rng
-    program = family(rng, maker.pieces)
-    state = maker.state(program, rng.choice((0, 0, 1, 1, 2)))
-    options = sorted(program.techniques(state)) if state else ["parallel", "parallel", "gridstride"]
-    if not options:
-        return None
-    technique = rng.choice(options)
-    return maker.asked(program, state, technique, "right")
-
-
 def example_cases(bench: Bench, words: list[str], count: int) -> dict[str, list[Case]]:
-    """The same steps with the right example, with none, and with one of another technique."""
+    """The same steps with the right example, with none, and with one of another technique; every other step under a
+    made-up name, so that only the example says what to do."""
     maker = Maker(random.Random(f"{SEED} example"), words, held_out=True)
     found: dict[str, list[Case]] = {"right": [], "none": [], "other": []}
     while len(found["right"]) < count:
         family, state, technique = maker.step()
         idiom = maker.idiom(technique, first=not state)
-        sample = maker.asked(family, state, technique, "right", idiom, vague=len(found["right"]) % 2 == 0)
+        vague = len(found["right"]) % 2 == 0
+        sample = maker.asked(family, state, technique, "right", idiom, vague=vague)
         other = maker.asked(family, state, technique, "other", idiom)
         if sample is None or other is None or max(len(sample.prompt), len(other.prompt)) > 8000:
             continue
@@ -228,6 +187,7 @@ def example_cases(bench: Bench, words: list[str], count: int) -> dict[str, list[
         )
         shows = own is not None and not same_code(family.render(own), sample.after)
         case = bench.case(sample, f"example{len(found['right'])}")
+        case = replace(case, label="a made-up name" if vague else "the technique's name")
         name, _, rest = sample.prompt.partition("## Technique\n")[2].partition(": ")
         detail = rest.split("\n", 1)[0]
         found["right"].append(replace(case, idiom_shows=shows))
@@ -354,9 +314,7 @@ def nearest(pool: list[tuple[str, str, str, str, str]], method: str, code: str, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "sets", nargs="+", choices=["seen", "pairs", "families", "refuse", "blind", "example", "test", "train"]
-    )
+    parser.add_argument("sets", nargs="+", choices=[*TRIALS, "blind", "example", "test", "train"])
     parser.add_argument("--model", type=Path, default=MODEL)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--count", type=int, default=60)
@@ -380,7 +338,8 @@ def main() -> None:
                 elif name == "blind":
                     cases = blind_cases(bench, words)
                 else:
-                    cases = generated(bench, name, words, arguments.count)
+                    samples = trials(name, arguments.count, str(SEED), words)
+                    cases = [bench.case(s, f"{name}{k}") for k, s in enumerate(samples)]
                 report[name] = bench.table(cases, samples=arguments.samples)
             arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
             brief = report[name] if name == "example" else {name: report[name]}

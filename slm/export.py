@@ -63,6 +63,30 @@ def _vocabulary(writer: Any, tokenizer: Tokenizer) -> None:
     writer.add_chat_template(TEMPLATE)
 
 
+def read(path: Path, tokenizer: Tokenizer) -> tuple[dict[str, NDArray[np.float32]], dict[str, int]]:
+    """The weights of a GGUF that ``write`` made, and its ``Shape.as_dict()``; ValueError for another tokenizer's."""
+    import gguf
+
+    reader = gguf.GGUFReader(str(path))
+    pieces = [piece.replace(" ", SPACE) for piece in reader.fields["tokenizer.ggml.tokens"].contents()]
+    if pieces != [tokenizer.model.id_to_piece(k) for k in range(tokenizer.size)]:
+        raise ValueError(f"{path}: its pieces are not those of the tokenizer beside the model; train from scratch")
+
+    def number(key: str) -> int:
+        return int(reader.fields[f"llama.{key}"].contents())
+
+    shape = {
+        "vocabulary": number("vocab_size"),
+        "width": number("embedding_length"),
+        "layers": number("block_count"),
+        "heads": number("attention.head_count"),
+        "hidden": number("feed_forward_length"),
+        "context": number("context_length"),
+    }
+    found = {t.name: gguf.dequantize(t.data, t.tensor_type).astype(np.float32) for t in reader.tensors}
+    return found, shape
+
+
 FIXED_LIMIT = 2 + 128  # user-defined pieces stand directly after the two marks
 
 

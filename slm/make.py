@@ -7,9 +7,9 @@ Everything the model depends on is in the repository; nothing is downloaded. Wri
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
-import random
 import shutil
 import sys
 import tempfile
@@ -25,39 +25,30 @@ def say(text: str) -> None:
 
 
 def look(network: Any, tokenizer: Any, count: int, seed: int, batch: int, limit: int) -> dict[str, Any]:
-    """Greedy answers to fresh samples; the share that equals the generator's own answer, by form."""
-    from slm.corpus.samples import Maker
+    """Greedy answers to fresh samples of each trial; the share that equals the generator's own answer."""
+    from slm.corpus.trials import TRIALS, trials
     from slm.tokenizer import rendered
 
-    maker = Maker(random.Random(seed), tokenizer.words(), held_out=True)
-    samples: list[Any] = []
-    while len(samples) < count:
-        sample = maker.draw()
-        if sample.form != "life" and not sample.marred and len(tokenizer.encode(rendered(sample.prompt))) < 2600:
-            samples.append(sample)
-    samples.sort(key=lambda s: len(s.prompt))
+    asked: list[tuple[str, Any, list[int]]] = []
+    for name in TRIALS:
+        for sample in trials(name, count // len(TRIALS), str(seed), tokenizer.words()):
+            asked.append((name, sample, tokenizer.encode(rendered(sample.prompt))))
+    asked = sorted((a for a in asked if len(a[2]) < 2600), key=lambda a: len(a[2]))
     answers: list[str] = []
-    for k in range(0, count, batch):
-        prompts = [tokenizer.encode(rendered(s.prompt)) for s in samples[k : k + batch]]
+    for k in range(0, len(asked), batch):
+        prompts = [ids for _, _, ids in asked[k : k + batch]]
         answers += [tokenizer.decode(ids) for ids in network.continue_greedily(prompts, limit, tokenizer.end)]
     tally: dict[str, list[int]] = {}
-    for sample, answer in zip(samples, answers, strict=True):
-        for key in (
-            "all",
-            sample.form,
-            f"example {sample.example}",
-            f"technique {sample.technique}",
-            f"family {sample.family}",
-        ):
+    wrong = []
+    for (name, sample, _), answer in zip(asked, answers, strict=True):
+        right = answer == sample.answer
+        for key in (name, f"{name}: {sample.family} {sample.technique}"):
             cell = tally.setdefault(key, [0, 0])
-            cell[0] += answer == sample.answer
+            cell[0] += right
             cell[1] += 1
-    wrong = [
-        {"prompt": s.prompt, "wanted": s.answer, "answer": a, "family": s.family, "technique": s.technique}
-        for s, a in zip(samples, answers, strict=True)
-        if a != s.answer
-    ]
-    return {"equal": {k: f"{a}/{n}" for k, (a, n) in sorted(tally.items())}, "wrong": wrong[:60]}
+        if not right:
+            wrong.append({"trial": name, "prompt": sample.prompt, "wanted": sample.answer, "answer": answer})
+    return {"equal": {k: f"{a}/{n}" for k, (a, n) in sorted(tally.items())}, "wrong": wrong}
 
 
 def main() -> None:
@@ -70,11 +61,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=256, help="rows a shard")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shape", default="{}", help="JSON over the fields of slm.network.Shape")
+    parser.add_argument("--from", dest="start", type=Path, help="a GGUF of an earlier training to go on from")
+    parser.add_argument("--rate", type=float, help="the highest learning rate; 0.006, or 0.004 with --from")
     parser.add_argument("--look", type=int, default=512, help="greedy answers to look at in the end")
     arguments = parser.parse_args()
     begin = time.monotonic()
 
-    from slm import rows
+    from slm import export, rows
     from slm.tokenizer import TOKENIZER, Tokenizer
 
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -82,10 +75,11 @@ def main() -> None:
     from slm.network import Shape
 
     tokenizer = Tokenizer()
-    shape = Shape(**{"vocabulary": tokenizer.size, **json.loads(arguments.shape)})
+    weights, written = export.read(arguments.start, tokenizer) if arguments.start else (None, {})
+    shape = Shape(**{"vocabulary": tokenizer.size, **written, **json.loads(arguments.shape)})
     workers = rows.start(arguments.workers, arguments.seed, work, TOKENIZER, shape.context, arguments.rows)
     try:
-        _make(arguments, shape, tokenizer, work, begin)
+        _make(arguments, shape, weights, tokenizer, work, begin)
     finally:
         for worker in workers:
             worker.terminate()
@@ -93,7 +87,7 @@ def main() -> None:
     say(f"done in {time.monotonic() - begin:.0f} s")
 
 
-def _make(arguments: argparse.Namespace, shape: Any, tokenizer: Any, work: Path, begin: float) -> None:
+def _make(arguments: argparse.Namespace, shape: Any, weights: Any, tokenizer: Any, work: Path, begin: float) -> None:
     import torch
 
     from slm import export, rows
@@ -102,8 +96,9 @@ def _make(arguments: argparse.Namespace, shape: Any, tokenizer: Any, work: Path,
     reserve = 70.0 if arguments.device == "cuda" else 30.0  # export and the look
     feeder = Feeder(work, arguments.batch, arguments.seed)
     feeder.start()
-    plan = Plan(batch=arguments.batch, seed=arguments.seed)
-    trainer = Trainer(shape, plan, arguments.device, arguments.out / "curve.jsonl")
+    rate = arguments.rate or (0.006 if weights is None else 0.004)
+    plan = Plan(batch=arguments.batch, rate=rate, seed=arguments.seed)
+    trainer = Trainer(shape, plan, arguments.device, arguments.out / "curve.jsonl", weights)
     result = trainer.run(feeder, begin + arguments.seconds - reserve, say)
     settings = {
         "shape": shape.as_dict(),
@@ -111,6 +106,7 @@ def _make(arguments: argparse.Namespace, shape: Any, tokenizer: Any, work: Path,
         "result": result,
         "corpus_sha256": rows.corpus_hash(),
         "seed": arguments.seed,
+        "from_sha256": hashlib.sha256(arguments.start.read_bytes()).hexdigest() if arguments.start else None,
         "workers": arguments.workers,
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if arguments.device == "cuda" else "cpu",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
@@ -132,6 +134,15 @@ class Network(nn.Module):  # type: ignore[misc]
             }
             found |= {f"blk.{k}.{name}.weight": layer.weight for name, layer in parts.items()}
         return found
+
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def load(self, weights: dict[str, NDArray[np.float32]]) -> None:
+        """Take every weight from ``weights``, under its GGUF name."""
+        own = self.tensors()
+        if own.keys() != weights.keys():
+            raise ValueError(f"weights are missing or too many: {sorted(own.keys() ^ weights.keys())}")
+        for name, tensor in own.items():
+            tensor.copy_(torch.from_numpy(weights[name].copy()))
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def continue_greedily(self, prompts: list[list[int]], limit: int, end: int) -> list[list[int]]:

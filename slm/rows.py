@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import time
 from collections.abc import Iterator
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 OPEN_ROWS = 32  # rows that are filled side by side
+AHEAD = 4  # shards that a worker may have written and the training not yet read
 
 
 def packed(seed: int, length: int, tokenizer: Path) -> Iterator[tuple[list[int], list[int]]]:
@@ -51,6 +53,8 @@ def _work(worker: int, seed: int, folder: str, tokenizer: str, length: int, rows
     source = packed(seed * 1009 + worker, length, Path(tokenizer))
     shard = 0
     while True:
+        while (Path(folder) / f"{shard - AHEAD:05d}-{worker:03d}.npy").exists():
+            time.sleep(0.1)  # the training is slower: leave it the processor
         array: NDArray[np.uint16] = np.zeros((2, rows, length), np.uint16)
         for k in range(rows):
             ids, marks = next(source)

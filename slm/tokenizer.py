@@ -133,4 +133,4 @@ class Tokenizer:
     def words(self) -> list[str]:
         """Pieces that are made of letters: the stuff of invented names."""
         pieces = (self.model.id_to_piece(k).replace(SPACE, "") for k in range(self.size))
-        return sorted({p for p in pieces if re.fullmatch(r"[A-Za-z][a-z0-9]{0,8}|[a-z]{1,9}", p)})
+        return sorted({p for p in pieces if re.fullmatch(r"[A-Za-z][a-z0-9]{0,8}|[A-Z]{2,6}", p)})

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -32,7 +33,7 @@ class Plan:
 
 
 class Feeder(threading.Thread):
-    """Reads shards in the order in which they appear; repeats old ones only when no new one is there."""
+    """Reads shards in the order in which they appear and removes them; without a new one repeats the last two."""
 
     def __init__(self, folder: Path, batch: int, seed: int) -> None:
         super().__init__(daemon=True)
@@ -49,13 +50,15 @@ class Feeder(threading.Thread):
             if not fresh and len(self.seen) < 4:
                 time.sleep(0.2)
                 continue
-            path = fresh[0] if fresh else self.rng.choice(self.seen)
+            path = fresh[0] if fresh else self.rng.choice(self.seen[-2:])
             if fresh:
                 known.add(path)
                 self.seen.append(path)
             else:
                 self.repeated += 1
             array = np.load(path)
+            for old in self.seen[:-2]:
+                old.unlink(missing_ok=True)
             order = np.random.default_rng(len(self.seen)).permutation(array.shape[1])
             for k in range(0, len(order) - self.batch + 1, self.batch):
                 self.queue.put(torch.from_numpy(array[:, order[k : k + self.batch]].astype(np.int32)))
@@ -87,11 +90,16 @@ def mask_for(text: Tensor, make_mask: Any) -> Any:
 class Trainer:
     """One network, its optimisers and its record."""
 
-    def __init__(self, shape: Shape, plan: Plan, device: str, record: Path) -> None:
+    def __init__(
+        self, shape: Shape, plan: Plan, device: str, record: Path, start: dict[str, NDArray[np.float32]] | None = None
+    ) -> None:
+        """``start``: the weights to go on from, under their GGUF names; without, random ones."""
         torch.manual_seed(plan.seed)
         torch.set_float32_matmul_precision("high")
         self.plan, self.device, self.record = plan, device, record
         self.network = Network(shape).to(device)
+        if start is not None:
+            self.network.load(start)
         matrices = [p for n, p in self.network.named_parameters() if p.ndim == 2 and "embedding" not in n]
         rest = [p for n, p in self.network.named_parameters() if p.ndim < 2 or "embedding" in n]
         fused = device == "cuda"

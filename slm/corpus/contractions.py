@@ -181,6 +181,8 @@ class Contraction(Nest):
         if rng.random() < 0.3:
             shown = self.names.prefer(("R", "RADIUS", "HALF"))
             self.constants.append(rng.choice((f"constexpr int {shown} = {radius};", f"#define {shown} {radius}")))
+        if len(self.axes) == len(spread) and self.size_type == "int" and rng.random() < 0.25:
+            return self.clipped(spread, shown)
         rule = rng.choice(("skip", "clamp", "zero"))
         acc = self.names.prefer(("acc", "sum", "s", "total", "m"))
         lines = [f"{kind} {acc} = {self.zero};"]
@@ -242,6 +244,31 @@ class Contraction(Nest):
         where, axes = self.target()
         value = acc if rng.random() < 0.5 else text(rng, kind, [acc, *([self.scalar()] if rng.random() < 0.5 else [])])
         return [*lines, f"{self.output(axes)}[{where}] = {value};"]
+
+    def clipped(self, spread: list[tuple[str, str]], shown: str) -> list[str]:
+        """A window whose loops end at the border; the mean needs the number of what is inside."""
+        rng, kind = self.rng, self.kind
+        acc = self.names.prefer(("acc", "sum", "s", "total"))
+        seen = self.names.prefer(("count", "weight_sum", "hits", "m"))
+        one = {"float": "1.0f", "double": "1.0", "int": "1"}[kind]
+        lines = [f"{kind} {acc} = {self.zero};", f"{kind} {seen} = {self.zero};"]
+        places = []
+        for variable, bound in spread:
+            at = self.names.prefer(("j", "s" + variable, "p" + variable, "k", "n" + variable))
+            low, high = f"@imax(0, {variable} - {shown})", f"@imin({bound} - 1, {variable} + {shown})"
+            if rng.random() < 0.4:
+                first, last = self.names.prefer(("lo", "first", at + "0")), self.names.prefer(("hi", "last", at + "1"))
+                lines += [f"const int {first} = {low};", f"const int {last} = {high};"]
+                low, high = first, last
+            lines.append(f"for (int {at} = {low}; {at} <= {high}; {self.increment(at)}) {{")
+            places.append((at, bound))
+        centre = f"{self.input(self.axes)}«{self.index(self.axes)}»"
+        load = f"{centre.split('«')[0]}«{self.index(places)}»"
+        value = self.local()
+        lines += [f"const {kind} {value} = {rng.choice((load, f'{load} - {centre}', f'@abs({load} - {centre})'))};"]
+        lines += [f"{acc} += {rng.choice((value, f'{value} * {value}'))};", f"{seen} += {one};", *["}"] * len(spread)]
+        where, axes = self.target()
+        return [*lines, f"{self.output(axes)}[{where}] = {rng.choice((f'{acc} / {seen}', f'{acc} * {seen}', acc))};"]
 
     def best(self) -> list[str]:
         """The position of an extremum along one axis."""

@@ -7,12 +7,13 @@ from typing import ClassVar
 from slm.corpus.expressions import text
 from slm.corpus.family import Argument, Family, Shape, State
 from slm.corpus.idioms import Idiom
+from slm.corpus.vectors import vectorised
 
 
 class Linear(Family):
     """One parallel loop over ``count`` elements."""
 
-    hopeless = frozenset(("tile", "smem", "warp", "pad", "regtile", "vec"))
+    hopeless = frozenset(("tile", "smem", "warp", "pad", "regtile"))
 
     def begin(self) -> None:
         self.count = self.names.take("size")
@@ -73,6 +74,7 @@ class Histogram(Linear):
             self.zeroer += "0"
         self.names.used.add(self.zeroer)
         out = Argument("output", "int", self.out, str(self.bins))
+        self.read = inputs
         self.arguments = [*inputs, out, *self.sized((self.count, self.count))]
         self.plus = rng.choice(("{}++;", "++{};", "{} += 1;")) if self.weight == "1" else "{} += " + self.weight + ";"
 
@@ -110,15 +112,21 @@ class Histogram(Linear):
             after = ["__syncthreads();", every, f"atomicAdd(&{self.out}[{k}], {target}[{k}]);", "}"]
         body = self.count_in(target, True)
         walk = self.walk(state, Shape(self.count, lambda _: body, self.variable), last=not after)
+        if "vec" in state:
+            walk = vectorised(self, state, self.count, self.variable, self.read, (), body)
         host = [f"cudaMemset({self.out}, 0, {self.shown} * sizeof(int));"]
         return self.cuda(
             state,
             [self.kernel(state, [*before, *walk, *after])],
-            host + self.launch(state, self.count, per=self.per(state)),
+            host + self.launch(state, self.count, per=4 if "vec" in state else self.per(state)),
         )
 
     def techniques(self, state: State) -> set[str]:
-        found = self.common(state, "") | self.walkers(state) | {"private"}
+        found = self.common(state, "") | {"private"}
+        if "vec" not in state:
+            found |= self.walkers(state)
+            if self.walkers(state) and self.size_type == "int":
+                found.add("vec")
         if state.get("gridstride", {}).get("loop") == "while":
             found.discard("unroll")
         return found - (set(state) - {"block"})

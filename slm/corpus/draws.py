@@ -9,6 +9,7 @@ from slm.corpus.contractions import Contraction
 from slm.corpus.counting import Histogram, Scatter, TwoPass
 from slm.corpus.family import Family, State
 from slm.corpus.idioms import DIRECT, Idiom, draw
+from slm.corpus.loose import Loose
 from slm.corpus.maps import Map
 from slm.corpus.products import Product
 from slm.corpus.reductions import Reduction
@@ -16,8 +17,9 @@ from slm.corpus.rowwise import Rows
 from slm.corpus.tiles import Stencil, Transposition
 
 FAMILIES: dict[type[Family], int] = {
-    Map: 26,
-    Contraction: 26,
+    Map: 20,
+    Contraction: 22,
+    Loose: 26,
     Reduction: 14,
     Rows: 14,
     Product: 8,
@@ -55,7 +57,7 @@ PLACES: dict[str, tuple[type[Family], ...]] = {
     "fuse": (TwoPass,),
     "smem": (Reduction, Rows),
     "warp": (Reduction, Rows),
-    "vec": (Map, Map, Reduction),
+    "vec": (Map, Map, Map, Loose, Histogram, Histogram, Reduction),
 }
 
 

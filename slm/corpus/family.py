@@ -35,7 +35,6 @@ class Shape:
     count: str  # the bound of the index
     body: Callable[[str], list[str]]
     index: str = ""  # the index's name, where the body has one of its own
-    first: int = 0  # the first index
 
 
 class Family:
@@ -69,7 +68,9 @@ class Family:
     def _comment(self) -> str:
         rng = self.rng
         words = [
-            rng.choice(
+            rng.choice(self.names.pieces)
+            if self.names.pieces and rng.random() < 0.4
+            else rng.choice(
                 (
                     "of",
                     "the",
@@ -142,6 +143,9 @@ class Family:
                     flat.append(pragma)
             elif line == "@outer_unroll":
                 continue
+            elif line == "@skip":  # ends the turn of one index
+                looped = state is None or {"gridstride", "coarsen"} & set(state)
+                flat.append("continue;" if looped else "return;")
             else:
                 flat.append(line)
         device = state is not None
@@ -298,8 +302,6 @@ class Family:
             start = (
                 f"{cast}{start}" if not state["parallel"]["swap"] else f"threadIdx.x + {cast}blockIdx.x * blockDim.x"
             )
-        if shape.first:
-            start += f" + {shape.first}"
         if "gridstride" in state:
             idiom = state["gridstride"]
             step = self.word(idiom["stride"])

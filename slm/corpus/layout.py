@@ -17,6 +17,14 @@ _FMA = re.compile(r"⟪([^⟪⟫⊗⊕]*)⊗([^⟪⟫⊗⊕]*)⊕([^⟪⟫⊗⊕
 _WIDEN = re.compile(r"‹([^‹›]*)›")  # a value that sequential code widens to double before it is added
 _NARROW = re.compile(r"⌊([^⌊⌋]*)⌋")  # and back
 _MATH = re.compile(r"@(\w+)\(")
+TIGHT = {  # habits: what is written without its space
+    "head": (r"\b(if|for|while) \(", r"\1("),
+    "brace": (r"\) \{", "){"),
+    "comma": (r"(?<=[\w)\]]), (?=[\w(])", ","),
+    "sign": (r"(?<=[\w)\]]) ([*/%]) (?=[\w(])", r"\1"),
+    "sum": (r"(?<=[\w)\]]) ([-+]) (?=[A-Za-z(\d])", r"\1"),
+    "set": (r"(?<=[\w)\]]) (=|<|\+=|<=) (?=[\w(])", r"\1"),
+}
 _SINGLE = ("if (", "for (", "while (", "else")
 
 
@@ -31,6 +39,10 @@ class Style:
     star_right: bool = False  # float *x
     postfix: bool = False  # i++
     math: str = "std"  # std | suffix | plain: how the sequential code calls mathematical functions
+    tight: frozenset[str] = frozenset()  # habits of TIGHT
+    tab: bool = False  # a tab a level
+    wrap: int = 0  # columns after which a list of parameters goes on in the next line; 0: never
+    hang: int = 0  # columns of that line, 0: below the first parameter
 
 
 def draw_style(rng: random.Random) -> Style:
@@ -44,6 +56,10 @@ def draw_style(rng: random.Random) -> Style:
         star_right=flag(0.35),
         postfix=rng.random() < 0.4,
         math=rng.choice(("std", "std", "suffix", "plain")),
+        tight=frozenset(place for place in TIGHT if rng.random() < 0.4) if rng.random() < 0.15 else frozenset(),
+        tab=rng.random() < 0.03,
+        wrap=rng.choice((80, 100, 100, 120)) if rng.random() < 0.3 else 0,
+        hang=rng.choice((0, 0, 4, 8)),
     )
 
 
@@ -102,8 +118,8 @@ def lay_out(lines: list[str], style: Style) -> str:
             line = line[1:]
         if line.startswith("}"):
             depth -= 1
-        pad = style.indent * (depth + extra)
-        out.append(" " * pad + line if line else "")
+        pad = "\t" * (depth + extra) if style.tab else " " * (style.indent * (depth + extra))
+        out.append(pad + line if line else "")
         if line.endswith("{"):
             depth += 1
     text = "\n".join(out) + "\n"
@@ -111,7 +127,22 @@ def lay_out(lines: list[str], style: Style) -> str:
         text = re.sub(
             r"\b(float|double|int|unsigned|long long|uint8_t|int8_t|uint16_t|unsigned char)\* (?=\w)", r"\1 *", text
         )
-    return text
+    for place in style.tight:
+        text = re.sub(*TIGHT[place], text)
+    return _wrapped(text, style) if style.wrap else text
+
+
+def _wrapped(text: str, style: Style) -> str:
+    """Long heads of functions in several lines."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith(("extern", "__global__", "static inline", "__device__")):
+            pad = " " * (style.hang or line.find("(") + 1)
+            while len(line) > style.wrap and (cut := line.rfind(", ", len(pad) + 1, style.wrap)) > 0:
+                lines.append(line[: cut + 1])
+                line = pad + line[cut + 2 :]
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _braces(lines: list[str], style: Style) -> list[str]:
@@ -136,8 +167,8 @@ def _braces(lines: list[str], style: Style) -> list[str]:
     if style.allman:
         split: list[str] = []
         for line in work:
-            if line == "} else {":
-                split += ["}", "else", "{"]
+            if line.startswith("} else"):
+                split += ["}", line[2:-2], "{"]
             elif line.endswith(" {") and not line.startswith("\t"):
                 split += [line[:-2], "{"]
             else:

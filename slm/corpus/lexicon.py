@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import random
 from collections.abc import Sequence
 
@@ -219,7 +220,9 @@ class Names:
                     word += rng.choice(("1", "2", "_in", "_v", "_buf", "_ptr", "0", "_d", "_k"))
                 if role in ("size", "rows", "cols", "inner") and rng.random() < 0.1:
                     word = rng.choice(("num_", "n_")) + word
-            if self.free(word):
+            # the judge reads a shape as a Python expression over the sizes
+            unreadable = role in ("size", "rows", "cols", "inner") and keyword.iskeyword(word)
+            if self.free(word) and not unreadable:
                 self.used.add(word)
                 return word
 

@@ -26,7 +26,6 @@ class Map(Nest):
         loads = self.loads(1, 3)
         scalars = [*self.known] + [self.scalar() for _ in range(rng.choice((0, 0, 1, 1, 2)))]
         where, axes = self.target()
-        self.direct = len(self.axes) == 1 and not self.small and not self.prelude
         roll = rng.random()
         if roll < 0.25:
             out = self.output(axes, inout=True)
@@ -37,13 +36,10 @@ class Map(Nest):
         out = self.output(axes)
         if self.small and rng.random() < 0.7:
             self.outputs[-1] = Argument("output", self.small, out, self.extent(axes))
-            self.direct = False
             value = text(rng, self.kind, loads)
             if rng.random() < 0.5:
                 return [f"{out}[{where}] = {condition(rng, self.kind, loads[0])} ? {rng.choice((255, 1))} : 0;"]
             return [f"{out}[{where}] = static_cast<{self.small}>({value});"]
-        if self.small:
-            self.direct = False
         if roll < 0.42:
             test = condition(rng, self.kind, rng.choice(loads), scalars[0] if scalars and rng.random() < 0.4 else None)
             return [
@@ -52,7 +48,6 @@ class Map(Nest):
             ]
         if roll < 0.55:
             test = condition(rng, self.kind, rng.choice(loads))
-            self.direct = False
             return [
                 f"if ({test}) {{",
                 f"{out}[{where}] = {text(rng, self.kind, loads)};",

@@ -7,6 +7,7 @@ from typing import ClassVar
 from slm.corpus.expressions import literal, text
 from slm.corpus.family import WIDE, Argument, Family, Shape, State
 from slm.corpus.idioms import Idiom
+from slm.corpus.vectors import takes_vectors, vectorised
 
 AXES = (
     ("rows", ("r", "i", "row", "y", "b")),
@@ -20,12 +21,12 @@ class Nest(Family):
 
     name = "nest"
     ranks: ClassVar[tuple[int, ...]] = (1, 1, 1, 2, 2, 3)
+    counts: ClassVar[bool] = False  # whether the number of elements may be computed first
 
     def setup(self) -> None:
         rng = self.rng
         rank = rng.choice(self.ranks)
         self.axes: list[tuple[str, str]] = []
-        self.first = 0
         self.trailing: list[Argument] = []
         for k in range(rank):
             role, variables = AXES[k] if rank > 1 else ("size", ("i", "idx", "t", "j", "e", "id"))
@@ -33,10 +34,13 @@ class Nest(Family):
             self.axes.append((self.names.prefer(variables), bound))
             self.dims[bound] = (1003,)[0] if rank == 1 else rng.choice(((37, 45, 11), (21, 67, 5)))[k]
         self.loops = list(self.axes)
+        self.counted: list[str] = []  # the number of elements, where it is a product of two sizes
+        self.products: dict[str, str] = {}
+        if self.counts and rank == 1 and rng.random() < 0.18:
+            self.count_first()
         self.inputs: list[Argument] = []
         self.outputs: list[Argument] = []
         self.scalars: list[Argument] = []
-        self.direct = False
         self.fixed: set[str] = set()  # bounds that are constants above the function
         self.prelude: list[str] = []  # constants that stand before the loops
         self.known: list[str] = []  # and their names
@@ -61,6 +65,7 @@ class Nest(Family):
             self.linear = self.names.prefer(("i", "idx", "at", "pos", "o", "p", "index"))
             wide = "size_t" if "size_t" in self.wide_index else "long" if self.wide_index else self.index_type()
             first_line = [f"const {wide} {self.linear} = {place};"]
+        self.written = rng.choice(("", "", "", "", "", "", "plus", "down", "last", "while"))
         self.body = [*first_line, *self.make_body()]
         self.unused: list[str] = []
         if rng.random() < 0.05:
@@ -76,6 +81,20 @@ class Nest(Family):
         self.arguments = tail + arrays if rng.random() < 0.08 else arrays + tail
         if rng.random() < 0.15 and self.scalars:
             self.arguments = self.scalars + [a for a in self.arguments if a not in self.scalars]
+
+    def count_first(self) -> None:
+        """One loop over all elements of something with two sizes."""
+        variable, given = self.axes[0]
+        del self.dims[given]
+        first, second = self.names.take("rows"), self.names.take("cols")
+        self.dims |= {first: 17, second: 59}
+        total = self.names.prefer(("total", "pixels", "count", "elements", "all", "cells"))
+        self.axes = [(variable, total)]
+        self.loops = [("", first), ("", second)]
+        self.products[total] = f"{first}*{second}"
+        kind = self.index_type()
+        product = f"static_cast<{kind}>({first}) * {second}" if kind == "size_t" else f"{first} * {second}"
+        self.counted = [f"{'const ' if self.rng.random() < 0.8 else ''}{kind} {total} = {product};"]
 
     # -- arguments
     def index(self, axes: list[tuple[str, str]]) -> str:
@@ -94,7 +113,7 @@ class Nest(Family):
         return result
 
     def extent(self, axes: list[tuple[str, str]]) -> str:
-        return "*".join(bound for _, bound in axes) or "1"
+        return "*".join(self.products.get(bound, bound) for _, bound in axes) or "1"
 
     def input(self, axes: list[tuple[str, str]], kind: str = "") -> str:
         name = self.names.take("input")
@@ -178,22 +197,33 @@ class Nest(Family):
         return self.index(axes), axes
 
     # -- text
+    def header(self, variable: str, bound: str) -> str:
+        """The head of a parallel loop; how it is written does not matter to the threads that replace it."""
+        kind = self.index_type()
+        if self.written == "plus":
+            return f"for ({kind} {variable} = 0; {variable} < {bound}; {variable} += 1) {{"
+        if self.written == "down" and kind != "size_t":
+            return f"for ({kind} {variable} = {bound} - 1; {variable} >= 0; --{variable}) {{"
+        if self.written == "last" and kind != "size_t":
+            return f"for ({kind} {variable} = 0; {variable} <= {bound} - 1; {self.increment(variable)}) {{"
+        return self.loop(variable, bound, kind=kind)
+
     def render(self, state: State) -> str:
         if not state:
             lines: list[str] = []
             for variable, bound in self.axes:
-                if self.first:
-                    lines.append(
-                        f"for ({self.index_type()} {variable} = {self.first}; {variable} < {bound} - "
-                        f"{self.first}; {self.increment(variable)}) {{"
-                    )
-                else:
-                    lines.append(self.loop(variable, bound, kind=self.index_type()))
+                lines.append(self.header(variable, bound))
             if self.heads:
                 lines.insert(1, "\n".join(self.heads))
                 lines = "\n".join(lines).split("\n")
             void = [f"(void){name};" for name in self.unused]
-            whole = self.sequential([*void, *self.prelude, *lines, *self.body, *["}"] * len(self.axes)])
+            ends = ["}"] * len(self.axes)
+            if self.written == "while" and "@skip" not in self.body:
+                variable, bound = self.axes[-1]
+                lines.remove(self.header(variable, bound))
+                lines += [f"{self.index_type()} {variable} = 0;", f"while ({variable} < {bound}) {{"]
+                ends.insert(0, f"{self.increment(variable)};")
+            whole = self.sequential([*void, *self.counted, *self.prelude, *lines, *self.body, *ends])
             if self.small:  # std::max wants both sides of one type
                 whole = whole.replace("std::max(", "std::max<int>(").replace("std::min(", "std::min<int>(")
             return whole
@@ -207,12 +237,12 @@ class Nest(Family):
             )
         count = " * ".join(bound for _, bound in self.axes)
         if len(self.axes) == 1:
-            bound = f"{count} - {self.first}" if self.first else count
-            shape = Shape(bound, lambda _: [*self.prelude, *self.body], self.axes[0][0], self.first)
+            shape = Shape(count, lambda _: [*self.prelude, *self.body], self.axes[0][0])
         else:
             shape = Shape(count, lambda index: [*self.unflatten(index), *self.prelude, *self.heads, *self.body])
         per = state["coarsen"]["factor"] if "coarsen" in state else 1
-        return self.cuda(state, [self.kernel(state, self.walk(state, shape))], self.launch(state, count, per=per))
+        kernel = self.kernel(state, [*self.counted, *self.walk(state, shape)])
+        return self.cuda(state, [kernel], [*self.counted, *self.launch(state, count, per=per)])
 
     hopeless = frozenset(("tile", "smem", "warp", "private", "pad", "regtile", "fuse"))
 
@@ -272,75 +302,17 @@ class Nest(Family):
 
     def wide(self, state: State) -> list[str]:
         """Several elements a thread by vector loads, and the tail by single ones."""
-        idiom = state["vec"]
-        vector, width = WIDE[self.kind]
-        count, variable = self.axes[0][1], self.axes[0][0]
-        q = self.word(idiom["index"])
-        kind = self.index_type()
-        ldg = state.get("ldg", {}).get("form", "")
-
-        def cast(name: str, const: bool) -> str:
-            mark = "const " if const else ""
-            return (
-                f"reinterpret_cast<{mark}{vector}*>({name})"
-                if idiom["cast"] == "reinterpret"
-                else f"(({mark}{vector}*){name})"
-            )
-
-        lines: list[str] = []
-        replaced: list[tuple[str, str]] = []
-        used = " ".join(self.body)
-        for argument in self.inputs:
-            load = f"{cast(argument.name, True)}[{q}]" if not ldg else f"__ldg({cast(argument.name, True)} + {q})"
-            lines.append(f"{vector} {argument.name}{width} = {load};")
-            replaced.append((f"{argument.name}«{variable}»", f"{argument.name}{width}"))
-        for argument in self.outputs:
-            fill = f" = {cast(argument.name, False)}[{q}]" if argument.kind == "inout" else ""
-            lines.append(f"{vector} {argument.name}{width}{fill};")
-            replaced.append((f"{argument.name}[{variable}]", f"{argument.name}{width}"))
-        del used
-        for part in "xyzw"[:width]:
-            for line in self.body:
-                for old, new in replaced:
-                    line = line.replace(old, f"{new}.{part}")
-                lines.append(line)
-        for argument in self.outputs:
-            lines.append(f"{cast(argument.name, False)}[{q}] = {argument.name}{width};")
-        start = self.global_index(state)
-        if idiom["tail"] == "threads":
-            tail = [
-                f"{kind} {variable} = {count} / {width} * {width} + {q};",
-                f"if ({variable} < {count}) {{",
-                *self.body,
-                "}",
-            ]
-            return [
-                f"{kind} {q} = {start};",
-                f"if ({q} < {count} / {width}) {{",
-                *lines,
-                "}",
-                f"if ({q} < {count} % {width}) {{",
-                *tail[:1],
-                *self.body,
-                "}",
-            ]
-        first = f"{kind} {q} = {start};"
-        tail = [
-            f"if ({q} == 0) {{",
-            f"for ({kind} {variable} = {count} / {width} * {width}; {variable} < {count}; "
-            f"{self.increment(variable)}) {{",
-            *self.body,
-            "}",
-            "}",
-        ]
-        return [first, f"if ({q} < {count} / {width}) {{", *lines, "}", *tail]
+        variable, count = self.axes[0]
+        return [*self.prelude, *vectorised(self, state, count, variable, self.inputs, self.outputs, self.body)]
 
     # -- techniques
     def techniques(self, state: State) -> set[str]:
         found = self.common(state, " ".join(self.body) + " ".join(" ".join(h) for h in self.helpers))
         if self.flat(state) and not {"gridstride", "coarsen", "vec"} & set(state):
             found |= {"gridstride", "coarsen"}
-            if self.direct and self.size_type == "int" and self.kind in WIDE and not self.first:
+            variable, count = self.axes[0]
+            short = len(self.axes) == 1 and len(self.body) < 12
+            if short and takes_vectors(self, [*self.inputs, *self.outputs], variable, count, self.body):
                 found.add("vec")
         if "vec" in state:
             found -= {"unroll"}
@@ -350,6 +322,8 @@ class Nest(Family):
 
     def apply(self, state: State, technique: str, idiom: Idiom) -> State | None:
         new = super().apply(state, technique, idiom)
+        if new and new.get("gridstride", {}).get("loop") == "while" and "@skip" in self.body:
+            return None  # `continue` would step over the loop's increment
         if new and technique == "block":
             key = "block" if self.flat(state) else "block2"
             if state["parallel"][key] == idiom[key]:

@@ -9,11 +9,14 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from slm.corpus import scramble
+from slm.corpus.idioms import IDIOMS
 from slm.corpus.lexicon import RESERVED
 
 ROOT = Path(__file__).resolve().parents[2] / "cudaeval"
 GRAM = 60  # words and signs in a row that two programs do not share by chance; a launch of its own has about 45
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_FUNCTION = re.compile(r'extern "C" void (\w+)\(')
 _DECLARED = re.compile(
     r"\b(?:const\s+)?(?:unsigned\s+)?(?:float4?|double|int|unsigned|size_t|long|bool|char|u?int\d+_t|void|dim3|auto)\s*[*&]*\s*(?:__restrict__\s+)?([A-Za-z_]\w*)"
 )
@@ -65,6 +68,13 @@ def steps() -> tuple[tuple[str, str, str, str, str], ...]:
     return tuple(found)
 
 
+@cache
+def remarks() -> tuple[str, ...]:
+    """What the authors say beside a step, in sentences that name no number, which an idiom would have to obey."""
+    sentences = {s.strip() for _, _, detail, _, _ in steps() for s in re.split(r"(?<=[.;:]) ", detail)}
+    return tuple(sorted(s for s in sentences if 12 < len(s) < 140 and not re.search(r"\d|unroll|restrict", s)))
+
+
 def renamed(rng: random.Random, before: str, after: str, fresh: Sequence[str], share: float) -> tuple[str, str]:
     """The same new names in both texts for a share of the names that they declare."""
     shared = set(_WORD.findall(before)) & set(_WORD.findall(after))  # a name of the answer's own must be one to foresee
@@ -81,6 +91,11 @@ def renamed(rng: random.Random, before: str, after: str, fresh: Sequence[str], s
                     new[name] = word
                     taken.add(word)
                     break
+
+    function = _FUNCTION.search(before)
+    if function and (name := function[1]) in new:  # and the kernel that is called after it
+        for form in IDIOMS["parallel"]["kernel"]:
+            new.setdefault(form.format(name), form.format(new[name]))
 
     def swap(text: str) -> str:
         return _WORD.sub(lambda m: new.get(m[0], m[0]), text)
@@ -124,7 +139,7 @@ def with_extra_line(rng: random.Random, before: str, after: str, fresh: Sequence
                 return made
 
     def term() -> str:
-        return f"{word()} {rng.choice(('+', '-', '*', '/', '%', '>>', '&', '|', '<<', '^'))} {word()}"
+        return f"{word()} {rng.choice(rng.choice(scramble.CLASSES[:3]))} {word()}"
 
     kind = rng.choice(
         ("int", "float", "double", "const int", "const float", "unsigned", "long long", "auto", "size_t", "bool")
@@ -137,9 +152,13 @@ def with_extra_line(rng: random.Random, before: str, after: str, fresh: Sequence
             [f"{name()}({word()}, {term()});"],
             [f"{word()} = {term()} < {word()} ? {term()} : {word()};"],
             [f"if ({term()} > {word()}) {word()} = {term()};"],
-            [f"if ({word()} == {word()}) continue;"],
-            [f"if ({word()} > {term()}) break;"],
             [f"// {word()} {word()} {word()} {word()}"],
+            [f"// {scramble.soup(rng, fresh, known)}"],
+            [f"{scramble.soup(rng, fresh, known)};"],
+            [f"{name()} {rng.choice(scramble.ASSIGNMENT)} {scramble.soup(rng, fresh, known)};"],
+            [f"for (int {name()} = {word()}; {word()} >= 0; --{word()}) {{", f"    {word()} *= {term()};", "}"],
+            [f"if ({term()} {rng.choice(scramble.LOGIC)} !{word()}) {word()} = {scramble.number(rng)};"],
+            ["do {", f"    {word()} -= {term()};", f"}} while ({term()});"],
             [f"{kind} {name()} = {name()}({term()}), {name()} = {term()};"],
             [f"for (int {name()} = {word()}; {word()} < {term()}; ++{word()}) {{", f"    {word()} += {term()};", "}"],
             [f"while ({word()} < {word()} && {term()}) {{", f"    {word()} -= {word()};", "}"],

@@ -8,6 +8,7 @@ from slm.corpus.blocks import TASTES, Reducing, combine, identity, shuffle, tree
 from slm.corpus.expressions import condition, literal, text
 from slm.corpus.family import WIDE, Argument, Shape, State
 from slm.corpus.idioms import Idiom
+from slm.corpus.vectors import vectorised
 
 
 class Reduction(Reducing):
@@ -241,43 +242,7 @@ class Reduction(Reducing):
             return ["@outer_unroll", start, *update, "}"]
         if "vec" not in state:
             return self.walk(state, Shape(self.count, lambda _: update, self.variable), last=False)
-        idiom = state["vec"]
-        vector, width = WIDE[self.kind]
-        q, v = self.word(idiom["index"]), self.variable
-        ldg = "ldg" in state
-
-        def cast(name: str) -> str:
-            mark = f"const {vector}*"
-            return f"reinterpret_cast<{mark}>({name})" if idiom["cast"] == "reinterpret" else f"(({mark}){name})"
-
-        loads = [
-            f"{vector} {a.name}{width} = {f'__ldg({cast(a.name)} + {q})' if ldg else f'{cast(a.name)}[{q}]'};"
-            for a in self.inputs
-        ]
-        parts = []
-        for part in "xyzw"[:width]:
-            for line in update:
-                for a in self.inputs:
-                    line = line.replace(f"{a.name}«{v}»", f"{a.name}{width}.{part}")
-                parts.append(line)
-        start = self.global_index(state)
-        lines = [f"int {q} = {start};", f"if ({q} < {self.count} / {width}) {{", *loads, *parts, "}"]
-        if idiom["tail"] == "threads":
-            return [
-                *lines,
-                f"if ({q} < {self.count} % {width}) {{",
-                f"int {v} = {self.count} / {width} * {width} + {q};",
-                *update,
-                "}",
-            ]
-        return [
-            *lines,
-            f"if ({q} == 0) {{",
-            f"for (int {v} = {self.count} / {width} * {width}; {v} < {self.count}; {self.increment(v)}) {{",
-            *update,
-            "}",
-            "}",
-        ]
+        return vectorised(self, state, self.count, self.variable, self.inputs, (), update)
 
     def techniques(self, state: State) -> set[str]:
         found = self.common(state, " ".join(self.update))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from search import prompt
 from slm.corpus import fields, real
 from slm.corpus import techniques as words
-from slm.corpus.draws import Drawer
+from slm.corpus.copying import Copier
+from slm.corpus.draws import HELD_OUT
 from slm.corpus.family import Family, State
 from slm.corpus.idioms import IDIOMS, Idiom, canonical, draw
 from slm.corpus.sample import REFUSED, Sample, fenced
@@ -15,6 +14,7 @@ from slm.corpus.sample import REFUSED, Sample, fenced
 RECIPES: dict[str, tuple[str, ...]] = {
     "nest": ("parallel", "vec", "restrict"),
     "contraction": ("parallel", "restrict", "unroll"),
+    "loose": ("parallel", "restrict"),
     "reduction": ("warp", "gridstride", "restrict"),
     "rows": ("warp", "restrict"),
     "product": ("tile", "unroll", "restrict"),
@@ -48,7 +48,7 @@ SHARES = {
 TECHNIQUES = tuple(IDIOMS)
 
 
-class Maker(Drawer):
+class Maker(Copier):
     """Draws samples; ``pieces`` are the words from which names are invented."""
 
     def pair(self) -> Sample:
@@ -103,11 +103,13 @@ class Maker(Drawer):
             name = words.name_of(rng, technique)
             detail = words.detail_of(rng, technique, idiom, explicit=explicit_now, planar=planar)
         if which == "right" and rng.random() < 0.16:
-            name = rng.choice(words.VAGUE_NAMES).format(n=rng.randint(1, 99), letter=rng.choice("ABCDEFGH"))
+            name = self.made_up()
             if rng.random() < 0.8:
                 detail = rng.choice(words.VAGUE_DETAILS)
         elif which == "right" and rng.random() < 0.12:
             name, detail = self.twisted(name), ""
+        if rng.random() < 0.25 and real.remarks():
+            detail = self.talkative(detail)
         text = prompt.rewrite(
             name,
             detail,
@@ -128,7 +130,8 @@ class Maker(Drawer):
         *,
         vague: bool = False,
     ) -> Sample | None:
-        """The general prompt for one chosen step, or None where the step or its example cannot be made."""
+        """The general prompt for one chosen step, ``vague`` under a made-up name; None where the step or its example
+        cannot be made."""
         idiom = idiom or self.idiom(technique, first=not state)
         new = family.apply(state, technique, idiom)
         if new is None or family.render(state) == family.render(new):
@@ -143,14 +146,25 @@ class Maker(Drawer):
             )
         if found is None:
             return None
-        name = words.name_of(self.rng, technique)
-        detail = (
-            self.rng.choice(words.VAGUE_DETAILS)
-            if vague
-            else words.detail_of(self.rng, technique, idiom, explicit=False)
-        )
+        if vague:
+            name, detail = self.made_up(), self.rng.choice(words.VAGUE_DETAILS)
+        else:
+            name = words.name_of(self.rng, technique)
+            detail = words.detail_of(self.rng, technique, idiom, explicit=False)
         text = prompt.rewrite(name, detail, family.render(state), before=found[0], after=found[1])
         return self.sample(family, text, fenced(family.render(new)), "rewrite", technique, which, state, new, idiom)
+
+    def talkative(self, detail: str) -> str:
+        """``detail`` among remarks that have nothing to do with it, as real steps have them."""
+        said = [detail] if detail else []
+        for remark in self.rng.sample(real.remarks(), self.rng.choice((1, 1, 2))):
+            said.insert(self.rng.randint(0, len(said)), remark)
+        return " ".join(part if part.endswith((".", ";", ":")) else part + "." for part in said)
+
+    def made_up(self) -> str:
+        """A name that says nothing: only the example tells what is wanted."""
+        rng = self.rng
+        return rng.choice(words.VAGUE_NAMES).format(n=rng.randint(1, 99), letter=rng.choice("ABCDEFGH"))
 
     def twisted(self, name: str) -> str:
         """A name that a person would make up from parts of the usual one."""
@@ -207,6 +221,8 @@ class Maker(Drawer):
             if not options:
                 continue
             technique = rng.choice(options)
+            if (family.name, technique) in HELD_OUT:
+                continue  # never asked, neither to be done nor to be refused: a refusal alone would be learnt
             break
         idiom = self.idiom(technique, first=not state)
         before_example = after_example = ""
@@ -291,71 +307,15 @@ class Maker(Drawer):
 
     def draw(self) -> Sample:
         roll = self.rng.random()
-        if roll < 0.11:
+        if roll < 0.09:
             return self.refuse()
-        if roll < 0.24:
+        if roll < 0.21:
             return self.whole()
-        if roll < 0.40:
+        if roll < 0.39:
             return self.from_life() or self.pair()
         sample = self.pair()
-        return self.marred(sample) if sample.technique != "vec" and self.rng.random() < 0.4 else sample
-
-    def from_life(self) -> Sample | None:
-        """A step of the benchmark's train split under new names, or None where there is none that fits."""
-        rng, pool = self.rng, real.steps()
-        if not pool:
-            return None
-        task, method, detail, before, after = rng.choice(pool)
-        before, after = self.altered(before, after, rng.choice((0.2, 0.6, 0.95)), rng.choice((0, 0, 1, 2, 3)))
-        example = ("", "")
-        if rng.random() < 0.75:
-            others = [s for s in pool if s[0] != task]
-            alike = [s for s in others if set(s[1].lower().split()) & set(method.lower().split())]
-            chosen = rng.choice(alike or others) if rng.random() < 0.85 else rng.choice(others)
-            example = self.altered(chosen[3], chosen[4], rng.choice((0.0, 0.3, 0.9)), rng.choice((0, 0, 1)))
-            if sum(map(len, (*example, before, after))) > 7600:
-                return None
-        text = prompt.rewrite(
-            method,
-            detail,
-            before,
-            before=example[0],
-            after=example[1],
-            feedback=fields.feedback(self.rng, self.pieces, 0.05),
-        )
-        return Sample(
-            text,
-            fenced(after),
-            "life",
-            task,
-            method,
-            "right" if example[0] else "none",
-            "",
-            before,
-            after,
-            task,
-            (),
-            (),
-            (),
-            True,
-        )
-
-    def altered(self, before: str, after: str, share: float, lines: int) -> tuple[str, str]:
-        fresh = self.pieces or ("v", "w")
-        for _ in range(lines):
-            before, after = real.with_extra_line(self.rng, before, after, fresh)
-        return real.renamed(self.rng, before, after, fresh, share) if share else (before, after)
-
-    def marred(self, sample: Sample) -> Sample:
-        """The same sample with statements that make no sense and names that no list holds, alike in both codes."""
-        before, after = self.altered(
-            sample.before, sample.after, self.rng.choice((0.0, 0.3, 0.9)), self.rng.choice((1, 1, 2, 3))
-        )
-        given = f"## Code\n```cuda\n{sample.before.strip(chr(10))}\n```"
-        if given not in sample.prompt:
-            return sample
-        text = sample.prompt.replace(given, f"## Code\n```cuda\n{before.strip(chr(10))}\n```")
-        return replace(sample, prompt=text, answer=fenced(after), before=before, after=after, marred=True)
+        # a vector access and a fused operation change the very lines that they are about
+        return self.marred(sample) if sample.technique not in ("vec", "fma") and self.rng.random() < 0.6 else sample
 
     def sample(
         self,

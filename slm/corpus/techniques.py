@@ -138,6 +138,31 @@ DETAILS: dict[str, tuple[str, ...]] = {
         "keep the intermediate value in a register",
     ),
 }
+# How people call the first step: by what one thread does.
+THREADS = (
+    "one thread per {noun}",
+    "thread per {noun}",
+    "one {noun} per thread",
+    "a thread for each {noun}",
+    "{noun}-per-thread parallelization",
+    "thread-per-{noun} mapping",
+    "thread-per-{noun} kernel",
+    "naive per-{noun} kernel",
+    "mapping of {noun}s to threads",
+    "parallelize over {noun}s",
+    "parallel loop over {noun}s",
+    "naive parallelization",
+    "basic CUDA kernel",
+    "plain CUDA port",
+    "first parallel version",
+    "straight port to the GPU",
+    "elementwise kernel",
+    "parallel map",
+)
+NOUNS = (
+    "element", "item", "output", "row", "column", "pixel", "point", "cell", "entry", "value", "sample", "vertex",
+    "word", "particle", "query", "channel", "token", "pair", "position", "node", "slice", "record", "bin", "line",
+)  # fmt: skip
 VAGUE_NAMES = (
     "technique {n}",
     "step {n}",
@@ -182,6 +207,8 @@ def _variant(rng: random.Random, text: str) -> str:
 
 def name_of(rng: random.Random, technique: str, *, only: int | None = None) -> str:
     """The graph's own name of a technique most of the time, else a synonym in some spelling."""
+    if technique == "parallel" and only is None and rng.random() < 0.35:
+        return _variant(rng, rng.choice(THREADS).format(noun=rng.choice(NOUNS)))
     names = NAMES[technique]
     chosen = names[only] if only is not None else names[0] if rng.random() < 0.7 else rng.choice(names)
     if rng.random() < 0.5:

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 import slm
 from regraph_db.records import Level
 from search.answer import Outcome, parse
-from slm.corpus import real
+from slm.corpus import real, scramble
 from slm.corpus.draws import HELD_OUT
 from slm.corpus.sample import Sample
 from slm.corpus.samples import Maker
+from slm.corpus.trials import TRIALS, trials
+from slm.corpus.unseen import UNSEEN
 from slm.judging import task_for
 from verify import Judge, list_tasks
 
@@ -63,8 +65,9 @@ def test_every_form_of_prompt_and_every_technique_occurs() -> None:
 
 
 def test_held_out_pairs_are_never_learnt() -> None:
+    """Neither done nor refused: whoever only sees a pair refused learns to refuse it."""
     for sample in samples(7, 1500):
-        assert sample.form != "rewrite" or (sample.family, sample.technique) not in HELD_OUT
+        assert sample.form not in ("rewrite", "refuse") or (sample.family, sample.technique) not in HELD_OUT
 
 
 def test_the_example_is_of_another_kernel() -> None:
@@ -115,10 +118,39 @@ def test_renaming_is_the_same_in_both_codes(seed: int, share: float) -> None:
     maker = Maker(random.Random(seed), WORDS)
     sample = maker.pair()
     before, after = real.renamed(rng, sample.before, sample.after, WORDS, share)
-    pairs = dict(zip(re.findall(r"\w+", before), re.findall(r"\w+", sample.before), strict=True))
+    words_new = re.findall(r"\w+", before + after)
+    pairs = dict(zip(words_new, re.findall(r"\w+", sample.before + sample.after), strict=True))
     back = {new: old for new, old in pairs.items() if new != old}
     for text, old in ((before, sample.before), (after, sample.after)):
         assert re.sub(r"[A-Za-z_]\w*", lambda m: back.get(m[0], m[0]), text) == old
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_scrambling_changes_only_lines_that_both_codes_hold(seed: int, operators: bool) -> None:
+    """As many lines as before; each changed one stood in both codes and stands in both again, changed alike."""
+    sample = Maker(random.Random(seed), WORDS).pair()
+    before, after = scramble.scrambled(
+        random.Random(seed), sample.before, sample.after, WORDS, operators=operators, most=9
+    )
+    changed = []
+    for new_text, old_text in ((before, sample.before), (after, sample.after)):
+        new_lines, old_lines = new_text.split("\n"), old_text.split("\n")
+        assert len(new_lines) == len(old_lines)
+        changed.append({(o.strip(), n.strip()) for o, n in zip(old_lines, new_lines, strict=True) if o != n})
+        for old, new in zip(old_lines, new_lines, strict=True):
+            assert len(old) - len(old.lstrip()) == len(new) - len(new.lstrip())
+    assert changed[0] == changed[1]
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_trials_are_what_they_are_called(name: str) -> None:
+    found = trials(name, 12, "a test", WORDS)
+    assert found == trials(name, 12, "a test", WORDS)
+    for sample in found:
+        assert ((sample.family, sample.technique) in HELD_OUT) == (name == "pairs")
+        assert (sample.family in {family.name for family in UNSEEN}) == (name == "families")
+        assert (sample.after == "") == (name == "refuse")
 
 
 @pytest.mark.nvcc
