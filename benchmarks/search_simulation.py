@@ -14,7 +14,7 @@ import json
 import math
 import sys
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -106,13 +106,16 @@ class Simulation:
         self.codes = {ROOT: Code()}
         self.best = 0.0
         self.calls = 0
+        self.reserved = 0
 
     def run(self, budget: int, runners: int = 1) -> float:
         """The best log2 speedup after ``budget`` calls."""
         slots: list[Generator[None, None, None]] = []
         while self.calls < budget or slots:
-            while len(slots) < runners and self.calls < budget:
-                slots.append(self._rollout(budget))
+            while len(slots) < runners and (free := budget - self.calls - self.reserved) > 0:
+                granted = min(self.settings.step_cap, -(-free // 2))  # as search.runner asks for
+                self.reserved += granted
+                slots.append(self._rollout(granted))
             for slot in list(slots):
                 try:
                     next(slot)
@@ -120,21 +123,22 @@ class Simulation:
                     slots.remove(slot)
         return self.best
 
-    def _rollout(self, budget: int) -> Generator[None, None, None]:
+    def _rollout(self, granted: int) -> Generator[None, None, None]:
         selection = Selection((), False) if self.random_walk else select(self.tree, self.facts, self.settings)
         self.tree.begin(selection.path)
+        # A runner reads the store once a rollout: what others finish meanwhile it sees at its next one.
+        tree, codes = as_of_now(self.tree), dict(self.codes)
         own: dict[str, Code] = {}
-        steps = walk(
-            self.tree, selection, self.facts, self.settings, self.rng, budget, through_failures=self.random_walk
-        )
+        steps = walk(tree, selection, self.facts, self.settings, self.rng, granted, through_failures=self.random_walk)
         step = next(steps, None)
         walked = Walked()
+        used = 0
         while step is not None:
-            if self.calls >= budget:
-                break
+            used += 1
             self.calls += 1
+            self.reserved -= 1
             yield
-            code = self.task.rewrite(self._code(step.source, own), step, self.rng)
+            code = self.task.rewrite(self._code(step.source, own, codes), step, self.rng)
             if code is not None:
                 own[step.target] = code
                 self.best = max(self.best, code.speed)
@@ -145,6 +149,7 @@ class Simulation:
                 walked = end.value
                 break
         self.tree.release(selection.path)
+        self.reserved -= granted - used
         if not self.random_walk:
             result = RolloutResult(
                 rollout="r", search="s", returns=walked.returns, states=walked.states, edges=walked.edges,
@@ -156,11 +161,18 @@ class Simulation:
                 if state not in self.codes or own[state].speed > self.codes[state].speed:
                     self.codes[state] = own[state]
 
-    def _code(self, state: str, own: dict[str, Code]) -> Code:
+    def _code(self, state: str, own: dict[str, Code], stored: dict[str, Code]) -> Code:
         if self.random_walk:
             return own.get(state, Code())
-        known = [codes[state] for codes in (own, self.codes) if state in codes]
+        known = [codes[state] for codes in (own, stored) if state in codes]
         return max(known, key=lambda code: code.speed) if known else Code()
+
+
+def as_of_now(tree: Tree) -> Tree:
+    """A copy, as a snapshot is."""
+    edges = {key: replace(edge) for key, edge in tree.edges.items()}
+    nodes = {name: replace(node, edges=[edges[e.key] for e in node.edges]) for name, node in tree.nodes.items()}
+    return replace(tree, nodes=nodes, edges=edges, node_flights=dict(tree.node_flights))
 
 
 VARIANTS: dict[str, dict[str, object]] = {

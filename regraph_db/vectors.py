@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import math
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice, pairwise
 
 import numpy as np
@@ -18,21 +20,35 @@ DIMENSIONS = 256
 #: Rows compared at once.
 _BATCH = 2048
 
-_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|[^\s\w]")
+_TOKEN = re.compile(r"[^\s\w]|[A-Za-z_]\w*|\d+(?:\.\d+)?")
+_ASCII_TOKEN = re.compile(_TOKEN.pattern, re.ASCII)  #: the same tokens of ASCII code, found in half the time
 
 
 def vector(code: str) -> NDArray[np.float32]:
     """``(DIMENSIONS,)`` float32 of unit length (zero for no tokens): signed counts, log-damped, of tokens and token
     pairs."""
-    tokens = _TOKEN.findall(code)
-    pairs = Counter(pairwise(tokens))
-    counts = [*Counter(tokens).items(), *(("\x00".join(pair), count) for pair, count in pairs.items())]
-    result = np.zeros(DIMENSIONS, np.float32)
-    for key, count in counts:
-        digest = zlib.crc32(key.encode())
-        result[digest % DIMENSIONS] += (1.0 if digest & 0x80000000 else -1.0) * (1.0 + np.log(count))
+    tokens = (_ASCII_TOKEN if code.isascii() else _TOKEN).findall(code)
+    sums = [0.0] * DIMENSIONS
+    for counts, place in ((Counter(tokens), _place), (Counter(pairwise(tokens)), _place_of_pair)):
+        for key, count in counts.items():
+            entry, sign = place(key)
+            sums[entry] += sign * (1.0 + math.log(count))
+    result = np.array(sums)
     length = float(np.linalg.norm(result))
-    return result / length if length else result
+    return (result / length if length else result).astype(np.float32)
+
+
+# Code is written with few different tokens, over and over.
+@lru_cache(1 << 14)
+def _place(key: str) -> tuple[int, float]:
+    """The entry and the sign of a token."""
+    digest = zlib.crc32(key.encode())
+    return digest % DIMENSIONS, 1.0 if digest & 0x80000000 else -1.0
+
+
+@lru_cache(1 << 14)
+def _place_of_pair(pair: tuple[str, str]) -> tuple[int, float]:
+    return _place.__wrapped__("\x00".join(pair))
 
 
 def nearest(like: str, rows: Iterable[tuple[str, bytes]], limit: int) -> list[tuple[str, float]]:

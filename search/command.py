@@ -107,8 +107,9 @@ def list_(store: str | None, as_json: bool) -> None:
     Example:
       regraph search list
     """
+    from regraph_db.opening import open_store
     from regraph_db.settings import load
-    from regraph_db.store import open_store
+    from search.figures import figure
 
     with open_store(load({"store": store})) as graph:
         found = graph.searches()
@@ -122,10 +123,11 @@ def list_(store: str | None, as_json: bool) -> None:
             ]
         )
         return
+    wide = max((len(one.task.name) for one in found), default=0)
     for one in found:
-        speed = f"{best[one.id]:.3g}x" if best[one.id] else "correct" if one.best_attempt else "–"
+        speed = f"{figure(best[one.id])}x" if best[one.id] else "correct" if one.best_attempt else "–"
         click.echo(
-            f"{one.id[:8]}  {one.task.name:24}  {one.strategy:8}  {one.level:10}  {one.status:8}  "
+            f"{one.id[:8]}  {one.task.name:{wide}}  {one.strategy:8}  {one.level:10}  {one.status:8}  "
             f"{one.calls:>5}/{one.budget:<5}  {speed:>8}  {one.created_at:%Y-%m-%d %H:%M}"
         )
     click.echo(f"{len(found)} searches.", err=True)
@@ -147,8 +149,8 @@ def show(search_id: str, store: str | None, as_json: bool) -> None:
     Example:
       regraph search show 3f2a
     """
+    from regraph_db.opening import open_store
     from regraph_db.settings import load
-    from regraph_db.store import open_store
     from search.drawing import path_keys, tree_document, tree_lines
     from search.outcome import outcome_of
     from search.report import summary_lines
@@ -179,8 +181,8 @@ def best(search_id: str, out: Path | None, store: str | None, as_json: bool) -> 
     Example:
       regraph search best 3f2a > kernel.cu
     """
+    from regraph_db.opening import open_store
     from regraph_db.settings import load
-    from regraph_db.store import open_store
     from search.export import export
     from search.outcome import outcome_of
 

@@ -68,8 +68,8 @@ def _send_home(crew: Sequence[SpawnProcess]) -> None:
 
 def labour(post: Post, stream: str) -> None:
     """One runner from its start to the end of the budget: the body of a process."""
+    from regraph_db.opening import open_store
     from regraph_db.settings import load, section
-    from regraph_db.store import open_store
     from search.generators import open_generator
     from search.run import work
     from verify.judge import Judge

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from regraph_db.records import Level
+from search.figures import figure
 from search.outcome import SPEED_NOTES
 from search.progress import Progress, Watcher, said_of
 
@@ -103,7 +104,7 @@ def _speed(progress: Progress, level: Level) -> str:
         return "no correct kernel yet"
     if best.speedup is None:
         return f"correct ({SPEED_NOTES.get(level, 'speed not known')})"
-    return f"{best.speedup:.3g}x" + (" (modelled)" if level is Level.MODELLED else "")
+    return f"{figure(best.speedup)}x" + (" (modelled)" if level is Level.MODELLED else "")
 
 
 def _counts(progress: Progress) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from regraph_db.records import Attempt, ExploredEdge, SearchSnapshot
+from search.figures import figure
 from search.progress import said_of
 
 Key = tuple[str, str]
@@ -57,10 +58,8 @@ def tree_lines(
 
 
 def _figures(edge: ExploredEdge) -> str:
-    q = f"{edge.q:.3g}" if edge.q is not None else "–"
-    best = f"{edge.best:.3g}" if edge.best is not None else "–"
     flying = f" in flight {edge.in_flight}" if edge.in_flight else ""
-    return f"N {edge.visits} Q {q} best {best}{flying}"
+    return f"N {edge.visits} Q {figure(edge.q)} best {figure(edge.best)}{flying}"
 
 
 def tree_document(snapshot: SearchSnapshot, attempts: tuple[Attempt, ...]) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from regraph_db.errors import InputError
 from regraph_db.records import Attempt, Search
+from search.figures import figure
 from search.outcome import BestKernel, SearchOutcome
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 
 def export(outcome: SearchOutcome, search: Search, folder: Path) -> list[Path]:
-    """Write ``folder`` (made if it is not there; files of the same names are replaced) and return what was written.
+    """Write ``folder`` (made if it is not there; what a former export wrote is replaced) and return what was written.
 
     ``kernel.cu`` and ``path/`` only where a correct kernel was found. Raises :class:`InputError` when it cannot be
     written.
@@ -29,6 +30,8 @@ def export(outcome: SearchOutcome, search: Search, folder: Path) -> list[Path]:
 
 def _export(outcome: SearchOutcome, search: Search, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
+    for old in (folder / "path").glob("[0-9][0-9]-*"):  # a longer path of a former search would stand among these
+        old.unlink()
     files = {
         "search.json": json.dumps(
             {**outcome.document(), "settings": search.settings, "task_hash": search.task.hash},
@@ -43,7 +46,7 @@ def _export(outcome: SearchOutcome, search: Search, folder: Path) -> list[Path]:
     if best is not None:
         files["kernel.cu"] = best.code
         files["evidence.json"] = best.verdict.model_dump_json(indent=2) + "\n"
-        files["README.md"] = _page(outcome, best)
+        files["README.md"] = _page(outcome, best, search)
         before = search.start_code
         for number, step in enumerate(best.steps, 1):
             name = f"path/{number:02}-{_UNSAFE.sub('-', (step.technique or outcome.strategy).lower()).strip('-')}"
@@ -65,11 +68,11 @@ def diff(before: str, after: str, name_before: str, name_after: str) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def _page(outcome: SearchOutcome, best: BestKernel) -> str:
+def _page(outcome: SearchOutcome, best: BestKernel, search: Search) -> str:
     verdict = best.verdict
-    speed = f"{best.speedup:.3g} times the baseline" if best.speedup is not None else "not measured"
+    speed = f"{figure(best.speedup)} times the baseline" if best.speedup is not None else "not known"
     if verdict.speedup is not None and best.speedup is not None:
-        speed += f" (95 % interval {verdict.speedup.low:.3g} to {verdict.speedup.high:.3g})"
+        speed += f" (95 % interval {figure(verdict.speedup.low)} to {figure(verdict.speedup.high)})"
     lines = [
         f"# {outcome.task}: {outcome.strategy}",
         "",
@@ -78,6 +81,9 @@ def _page(outcome: SearchOutcome, best: BestKernel) -> str:
         *(f"- Note: {note}" for note in outcome.notes),
         f"- Model: {outcome.model}, seed {outcome.seed}, {outcome.calls} of {outcome.budget} calls",
         f"- GPU: {verdict.evidence.gpu or 'none'}; nvcc {verdict.evidence.nvcc or 'unknown'}",
+        f"- Again: `regraph search run {outcome.task} --model {outcome.model.partition('#')[0]} --strategy "
+        f"{outcome.strategy} --mode {search.settings.get('mode', 'graph')} --budget {outcome.budget} --seed "
+        f"{outcome.seed} --level {outcome.level}`, with the settings in `search.json`",
         "",
         "| step | technique | verdict | speedup |",
         "| --- | --- | --- | --- |",
@@ -87,6 +93,6 @@ def _page(outcome: SearchOutcome, best: BestKernel) -> str:
 
 
 def _row(number: int, step: Attempt) -> str:
-    speed = f"{step.speedup:.3g}" if step.speedup is not None else "not known"
+    speed = figure(step.speedup) if step.speedup is not None else "not known"
     said = str(step.verdict.verdict) if step.verdict else step.outcome
     return f"| {number} | {step.technique or 'one prompt'} | {said} | {speed} |"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regraph_db.records import Level
+from search.figures import figure
 from search.outcome import SearchOutcome
 
 
@@ -24,7 +25,7 @@ def summary_lines(outcome: SearchOutcome) -> list[str]:
         own = outcome.seconds["store"] + outcome.seconds["search"]
         lines.append(
             "Seconds: "
-            + ", ".join(f"{part} {seconds:.3g}" for part, seconds in outcome.seconds.items())
+            + ", ".join(f"{part} {figure(round(seconds, 3))}" for part, seconds in outcome.seconds.items())
             + f"; store and search are {100 * own / outcome.seconds['total']:.2g} % of the total"
         )
     return lines
@@ -36,9 +37,8 @@ def _speed(outcome: SearchOutcome) -> str:
     if best.speedup is None:
         return "a correct kernel, speed not measured"
     if outcome.level is Level.MODELLED:
-        return (
-            f"{best.speedup:.3g} times the baseline (modelled for {best.verdict.evidence.gpu or 'a GPU'}, not measured)"
-        )
+        gpu = best.verdict.evidence.gpu or "a GPU"
+        return f"{figure(best.speedup)} times the baseline (modelled for {gpu}, not measured)"
     interval = best.verdict.speedup
-    spread = f" ({interval.low:.3g} to {interval.high:.3g})" if interval is not None else ""
-    return f"{best.speedup:.3g} times the baseline{spread}, measured on {best.verdict.evidence.gpu or 'a GPU'}"
+    spread = f" ({figure(interval.low)} to {figure(interval.high)})" if interval is not None else ""
+    return f"{figure(best.speedup)} times the baseline{spread}, measured on {best.verdict.evidence.gpu or 'a GPU'}"

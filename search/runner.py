@@ -31,7 +31,8 @@ from regraph_db.records import (
 from regraph_db.records import Rollout as RolloutRecord
 from regraph_db.store import GraphStore
 from search.answer import Outcome, Parsed, parse
-from search.core import Walked
+from search.core import Halted, Walked
+from search.core.expansion import technique_of
 from search.generators import Answer, Generator, GeneratorFault, Sampling
 from search.heartbeat import BEATS, Heartbeat
 from search.patience import answer
@@ -86,6 +87,7 @@ class _Slot:
     seeds: Random
     pending: list[_Pending] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
+    path: list[str] = field(default_factory=list)  #: states, those refused or failed left out
     calls: int = 0  #: generator calls spent, those whose candidates are still with the judge included
     walked: Walked | None = None
 
@@ -194,20 +196,23 @@ class SearchRunner:
         snapshot = self.store.snapshot(self.search.id)
         self.progress.calls = snapshot.search.calls
         place = snapshot.search.calls + snapshot.search.reserved
-        if place >= snapshot.search.budget or snapshot.search.status is SearchStatus.FINISHED:
+        free = snapshot.search.budget - place
+        if free <= 0 or snapshot.search.status is SearchStatus.FINISHED:
             return None
         name = f"{self.search.seed}/{self.stream}/{place}"
         plan = self.strategy.plan(snapshot, Random(f"{name}/policy"))
         self._begun += 1
         rollout = content_id("rollout", self.search.id, self.runner.id, self._begun)
+        # Half of what is free is left to the others: few rollouts spend all that they reserve, and at the end of a
+        # budget the first ones would keep every other runner waiting.
+        calls = min(plan.calls, -(-free // 2)) if self.strategy.interleaves else plan.calls
         granted = self.store.begin_rollout(
-            RolloutRecord(id=rollout, search=self.search.id, runner=self.runner.id, path=plan.path, calls=plan.calls)
+            RolloutRecord(id=rollout, search=self.search.id, runner=self.runner.id, path=plan.path, calls=calls)
         )
         if not granted:
             return None
-        self.progress.path = tuple(target for _, target in plan.path)
         seeds = Random(f"{name}/answers")
-        return _Slot(rollout, plan, granted, plan.rollout(granted), seeds)
+        return _Slot(rollout, plan, granted, plan.rollout(granted), seeds, path=[target for _, target in plan.path])
 
     def _advance(self, slot: _Slot, attempts: Sequence[Attempt]) -> None:
         """Hand attempts to the rollout; write what it asks for next, and pass it to the judge."""
@@ -263,7 +268,7 @@ class SearchRunner:
             slot.pending.pop(0)
             slot.attempts.append(attempt)
             attempts.append(attempt)
-            self._tell(attempt)
+            self._tell(slot, attempt)
         if self._failed_in_a_row >= self.settings.failures:
             raise EnvironmentFault(
                 f"{self._failed_in_a_row} calls in a row failed ({self.progress.note or 'see the log'}).",
@@ -313,11 +318,14 @@ class SearchRunner:
             self.progress.note = f"the judge failed: {verdict.reason}"
         return verdict
 
-    def _tell(self, attempt: Attempt) -> None:
+    def _tell(self, slot: _Slot, attempt: Attempt) -> None:
         before = self.progress.best
         self.progress.count(attempt)
-        if attempt.technique and attempt.target not in self.progress.path[-1:]:
-            self.progress.path = (*self.progress.path[: self.settings.step_cap * 2], attempt.technique)
+        if attempt.target is not None:
+            while slot.path and slot.path[-1] != attempt.source:
+                slot.path.pop()
+            slot.path.append(attempt.target)
+        self.progress.path = tuple(technique_of(state) for state in slot.path)
         if self.progress.best is attempt and gains(attempt, before, self.settings.early_stop_gain):
             self._best_at = self.progress.own_calls
         if self.watcher is not None:
@@ -342,12 +350,19 @@ class SearchRunner:
         )
 
     def _give_back(self, slot: _Slot) -> None:
-        """End an interrupted rollout: its judged attempts are kept and paid for, its edges learn nothing."""
-        slot.rollout.close()
+        """End an interrupted rollout: its judged attempts are kept and paid for, and what they taught is written."""
+        slot.walked = Walked()
+        try:
+            slot.rollout.throw(Halted())
+        except StopIteration as end:
+            slot.walked = end.value
+        except Halted:
+            pass
+        finally:
+            slot.rollout.close()
         for pending in slot.pending:
             if pending.verdict is not None:
                 pending.verdict.cancel()
-        slot.walked = Walked()
         slot.calls = len(slot.attempts)
         try:
             self._finish(slot)

@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from regraph_db.cli import print_json
-from regraph_db.errors import InputError
+from regraph_db.errors import InputError, StoreError
+from regraph_db.opening import open_store
 from regraph_db.records import Level, Search, SearchStatus, Verdict
 from regraph_db.settings import load, section
-from regraph_db.store import open_store
 from search.crew import Post, hired
 from search.display import watching
 from search.export import export
@@ -132,8 +132,14 @@ class Session:
                 runner = work(self.store, search, task, model, judge, stream=streams[0], watch=watch, watcher=watcher)
             return finish(self.store, search.id, task, judge, watch, runner)
         except KeyboardInterrupt:
-            self._say(f"interrupted; go on with `regraph search resume {search.id[:8]} --model {self.shared.model}`")
+            self._say(f"interrupted; go on with {self._resume(search)}")
             raise
+        except StoreError:
+            self._say(f"what the store has acknowledged is kept; when it is back, go on with {self._resume(search)}")
+            raise
+
+    def _resume(self, search: Search) -> str:
+        return f"`regraph search resume {search.id[:8]} --model {self.shared.model}`"
 
     def _threads(self) -> int:
         """Threads of each runner's model: half the cores are shared out, the other half compiles."""

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Server
+from servers import Server
 
 ROOT = Path(__file__).parent.parent
 MODEL = next((ROOT / "slm" / "model").glob("*-q8_0.gguf"))
@@ -57,7 +57,7 @@ ELSEWHERE = {
     "--level gpu": "needs a GPU; make test-gpu",
     "eval mutate": "minutes of compiling; tests/cudaeval runs it on some tasks",
     "python -m slm.": "training and its measurement; tests/slm runs both at a small size",
-    "docker/neo4j-server": "tests/conftest.py starts the server with it",
+    "docker/neo4j-server": "tests/servers.py starts the server with it",
     "docker compose": "needs a Docker engine",
 }
 
@@ -151,6 +151,7 @@ def scratch(folder: Path) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_the_page_says_to_type_works(page: Path, tmp_path: Path, neo4j_server: Server) -> None:
+    neo4j_server.clear()
     scratch(tmp_path)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("REGRAPH_")} | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -167,8 +167,8 @@ def check(ctx: click.Context, repair: bool, store: str | None, as_json: bool) ->
 
 
 def _open(url: str | None, *, create: bool = False) -> GraphStore:
+    from regraph_db.opening import open_store
     from regraph_db.settings import load
-    from regraph_db.store import open_store
 
     return open_store(load({"store": url}), create=create)
 

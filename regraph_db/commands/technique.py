@@ -249,8 +249,8 @@ def likeliest_path(transitions: Sequence[Transition], start: str, end: str) -> l
 
 
 def _open(url: str | None) -> GraphStore:
+    from regraph_db.opening import open_store
     from regraph_db.settings import load
-    from regraph_db.store import open_store
 
     return open_store(load({"store": url}))
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from neo4j import ManagedTransaction
+
+from cypher import statement
 from regraph_db.care import StoredStep, StoredTrajectory
 from regraph_db.derive import Sums
 from regraph_db.neo4j.base import Neo4jBase, Row, rows
@@ -75,8 +78,7 @@ class Neo4jKnowledgeReading(Neo4jBase):
             return []
         chosen: list[tuple[str, float | None]]
         if like:
-            vectors = self._read(rows, f"search/{which}_vectors", **parameters)
-            chosen = [*nearest(like, ((row["id"], row["vector"]) for row in vectors), limit)]
+            chosen = [*self._read(_nearest_ids, f"search/{which}_vectors", like, limit, parameters)]
         else:
             chosen = [(row["id"], None) for row in self._read(rows, f"search/{which}_ids", limit=limit, **parameters)]
         texts = {row["id"]: row for row in self._read(rows, "search/examples", ids=[key for key, _ in chosen])}
@@ -104,6 +106,14 @@ class Neo4jKnowledgeReading(Neo4jBase):
 
     def counts(self) -> Counts:
         return Counts.model_validate(self._write(rows, "ingest/counts")[0])
+
+
+def _nearest_ids(
+    transaction: ManagedTransaction, name: str, like: str, limit: int, parameters: Row
+) -> list[tuple[str, float]]:
+    """The nearest of the ids and vectors that a statement returns, read as they come: memory stays flat."""
+    found = transaction.run(statement(name), parameters)
+    return nearest(like, ((record["id"], record["vector"]) for record in found), limit)
 
 
 def sums(properties: Row | None) -> Sums:

@@ -28,7 +28,7 @@ class SqliteBase(GraphStore):
     @classmethod
     def open(cls, url: str, settings: Settings, *, create: bool = False) -> Self:
         """Open ``sqlite:///FILE`` (relative) or ``sqlite:////FILE`` (absolute); see
-        :func:`regraph_db.store.open_store`."""
+        :func:`regraph_db.opening.open_store`."""
         path = _path(url)
         if not path.exists():
             if not create:

@@ -202,7 +202,7 @@ class SqliteCare(SqliteBase, CaredStore):
             return {
                 runner
                 for (runner,) in connection.execute(
-                    "SELECT id FROM runners WHERE heartbeat_at + lease < ?", (time.time(),)
+                    "SELECT id FROM runners WHERE abs(? - heartbeat_at) > lease", (time.time(),)
                 )
             }
 

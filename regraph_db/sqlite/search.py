@@ -173,7 +173,7 @@ class SqliteSearch(SqliteBase):
         with self._writing() as connection:
             rows = connection.execute(
                 """SELECT o.id, o.search, o.path, o.calls FROM rollouts o JOIN runners r ON r.id = o.runner
-                WHERE o.status = 'begun' AND r.heartbeat_at + r.lease < ?""",
+                WHERE o.status = 'begun' AND abs(? - r.heartbeat_at) > r.lease""",  # a clock may be set back
                 (time.time(),),
             ).fetchall()
             for rollout, search, path, granted in rows:

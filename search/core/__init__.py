@@ -7,7 +7,7 @@ technique followed which, the settings and a ``random.Random`` go in; what to wr
 from search.core.expansion import Expansion, expand
 from search.core.priors import Knowledge, Successor, knowledge
 from search.core.returns import FAILED, reward
-from search.core.rollout import Judged, Step, Walked, walk
+from search.core.rollout import Halted, Judged, Step, Walked, walk
 from search.core.selection import Selection, select
 from search.core.tree import Edge, Node, Tree
 
@@ -15,6 +15,7 @@ __all__ = [
     "FAILED",
     "Edge",
     "Expansion",
+    "Halted",
     "Judged",
     "Knowledge",
     "Node",

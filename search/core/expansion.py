@@ -31,6 +31,11 @@ def state_id(source: str, technique: str, settings: SearchSettings) -> str:
     return SEPARATOR.join([technique, *sorted(applied)])
 
 
+def technique_of(state: str) -> str:
+    """The technique that a state's id names."""
+    return state.partition(SEPARATOR)[0]
+
+
 def unfolded(tree: Tree, state: str, knowledge: Knowledge, settings: SearchSettings) -> Expansion:
     """The successors of ``state``; nothing is changed."""
     successors = knowledge.after(tree.nodes[state].technique)

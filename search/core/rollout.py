@@ -20,6 +20,10 @@ from search.core.tree import Edge, Key, Tree
 from search.settings import SearchSettings
 
 
+class Halted(Exception):
+    """Thrown into a rollout that has to end now: it writes what it has learnt, as if its calls had run out."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One call to make: rewrite the code at state ``source`` with a technique, to reach state ``target``."""
@@ -98,7 +102,10 @@ def walk(
             edge = forced = tree.edges[selection.path[-1]]
         if edge is None:
             break
-        judged = yield from _step(tree, edge, settings, trace, calls)
+        try:
+            judged = yield from _step(tree, edge, settings, trace, calls)
+        except Halted:
+            break
         walk_on = judged.reward is not None and judged.reward > FAILED
         if forced is None:
             trace.walked[edge.key] += 1

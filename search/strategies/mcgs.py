@@ -9,7 +9,7 @@ from regraph_db.errors import InputError
 from regraph_db.records import ROOT, Attempt, SearchSnapshot, State, VerdictKind
 from search import prompt
 from search.answer import Outcome
-from search.core import Judged, Selection, Step, Tree, Walked, select, walk
+from search.core import Halted, Judged, Selection, Step, Tree, Walked, select, walk
 from search.generators import Prompt
 from search.generators.generator import example_forms
 from search.strategies.ground import Standing, standing_of
@@ -67,7 +67,11 @@ class GraphSearch(Strategy):
             step = next(steps)
             while True:
                 standing = self._standing(step.source, own, states if shared else {})
-                (attempt,) = yield [self._ask(step, standing, failed if step.repair else None)]
+                try:
+                    (attempt,) = yield [self._ask(step, standing, failed if step.repair else None)]
+                except Halted as halted:
+                    steps.throw(halted)
+                    raise
                 failed = attempt
                 if attempt.verdict is not None and attempt.verdict.passed:
                     known = own.get(step.target)

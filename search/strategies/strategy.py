@@ -30,7 +30,8 @@ class Ask:
     guide: float = 0.0  #: log2 gain that the candidate's techniques had on other tasks; used where no speed is known
 
 
-#: A rollout under way: yields asks that may run side by side, is sent their attempts, returns what to write.
+#: A rollout under way: yields asks that may run side by side, is sent their attempts, returns what to write. One that
+#: :class:`search.core.Halted` is thrown into returns what it has learnt so far, or raises it again.
 Rollout = Generator[Sequence[Ask], Sequence[Attempt], Walked]
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from regraph_db.opening import open_store
 from regraph_db.records import Alias, State, Step, TaskReference, Technique, Trajectory
 from regraph_db.records import Search as SearchRecord
 from regraph_db.settings import Settings
-from regraph_db.store import GraphStore, open_store
+from regraph_db.store import GraphStore
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -102,6 +105,46 @@ def test_an_error_is_one_paragraph_with_its_exit_code(
     run: Run, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     assert words in run(*arguments, code=code).stderr
+
+
+def _corrupt(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8192)
+
+
+def _newer(path: Path) -> None:
+    open_store(Settings(), url=f"sqlite:///{path}", create=True).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO migrations VALUES (99, 'tomorrow', '')")
+        connection.commit()
+
+
+def _of_another_program(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE customers (name TEXT)")
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [(_corrupt, "SQLite"), (_newer, "newer regraph"), (_of_another_program, "another program"), (Path.mkdir, "SQLite")],
+    ids=["corrupt", "newer", "another program's", "a folder"],
+)
+def test_an_unusable_file_is_told_and_left_as_it_was(
+    run: Run, tmp_path: Path, damage: Callable[[Path], None], words: str
+) -> None:
+    path = tmp_path / "regraph.db"
+    damage(path)
+    before = path.read_bytes() if path.is_file() else None
+    for command in ("status", "init", "check"):
+        assert words in run("db", command, code=3).stderr
+    assert before is None or path.read_bytes() == before
+
+
+@pytest.mark.neo4j
+def test_a_servers_refusal_and_silence_are_told(run: Run, neo4j_url: str) -> None:
+    error = run("db", "status", "--store", neo4j_url, code=3).stderr
+    assert "refuses the credentials" in error
+    assert "REGRAPH_NEO4J_PASSWORD" in error
+    assert "does not answer" in run("db", "status", "--store", "bolt://127.0.0.1:1", code=3).stderr
 
 
 def test_export_and_import_carry_everything(run: Run, filled: Path) -> None:

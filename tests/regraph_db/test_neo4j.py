@@ -15,8 +15,8 @@ from neo4j import GraphDatabase, Session
 
 from regraph_db.errors import InputError, RegraphError, SchemaMismatch, StoreUnreachable, StoreUnusable
 from regraph_db.neo4j import Neo4jStore
+from regraph_db.opening import open_store
 from regraph_db.settings import Settings
-from regraph_db.store import open_store
 
 CONTRACT = Path(__file__).parents[1] / "contract"
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from regraph_db.errors import InputError, RegraphError, SchemaMismatch, StoreUnreachable, StoreUnusable
+from regraph_db.opening import open_store
 from regraph_db.records import Counts, Step, Technique, Trajectory
 from regraph_db.settings import Settings
 from regraph_db.sqlite import SqliteStore
-from regraph_db.store import open_store
 
 QUICK = Settings(store_timeout=0.3)
 ONE = Trajectory(task="saxpy", steps=(Step(method="tiling", code="x"),))
@@ -171,7 +171,7 @@ import resource, signal, sys
 from regraph_db.errors import StoreUnusable
 from regraph_db.records import Step, Trajectory
 from regraph_db.settings import Settings
-from regraph_db.store import open_store
+from regraph_db.opening import open_store
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = open_store(Settings(), url=sys.argv[1], create=True)
 store.merge_trajectories([Trajectory(task="kept", steps=(Step(method="tiling", code="x"),))])

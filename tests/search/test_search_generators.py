@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from search_doubles import Faulty
+from search_doubles import FakeJudge, Faulty, trajectories
 
 from regraph_db.errors import EnvironmentFault
-from search import prompt
+from regraph_db.opening import open_store
+from regraph_db.settings import load
+from search import prompt, run_search
 from search.answer import Outcome, parse
 from search.generators import Answer, Generator, GeneratorFault, Prompt, Sampling, open_generator
 from search.generators.generator import CODE_GRAMMAR, example_forms
@@ -17,7 +20,7 @@ from search.generators.langchain import LangChainGenerator
 from search.patience import answer
 from search.settings import SearchSettings
 from slm import MODEL
-from verify import load_task
+from verify import Task, load_task
 
 CODE = load_task("saxpy").reference
 
@@ -80,6 +83,60 @@ class TestLlamaCpp:
         for thread in threads:
             thread.join()
         assert len({one.text for one in answers}) == 1
+
+
+@pytest.mark.model
+class TestModelFiles:
+    @pytest.mark.parametrize("share", [0.0001, 0.02, 0.5, 0.99, 0.9999])
+    def test_a_truncated_model_is_named_wherever_it_ends(self, share: float, tmp_path: Path) -> None:
+        whole = MODEL.read_bytes()
+        path = tmp_path / "cut.gguf"
+        path.write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(EnvironmentFault, match=r"truncated|cannot load|not a GGUF") as caught:
+            open_generator(str(path), SearchSettings(threads=1, context=256)).close()
+        assert caught.value.where == str(path)
+        assert caught.value.exit_code == 3
+
+    def test_a_model_of_noise_is_named(self, tmp_path: Path) -> None:
+        path = tmp_path / "noise.gguf"
+        path.write_bytes(MODEL.read_bytes()[:64] + bytes(range(256)) * 4096)
+        with pytest.raises(EnvironmentFault) as caught:
+            open_generator(str(path), SearchSettings(threads=1))
+        assert caught.value.where == str(path)
+
+
+@pytest.mark.model
+def test_a_search_says_which_prompts_did_not_fit(model: Generator, task: Task, tmp_path: Path) -> None:
+    """The context is that of the module's model, 1,024 tokens; every example is longer."""
+    long = "    total[index] += weights[index] * inputs[index];\n" * 400
+    with open_store(load(), url=f"sqlite:///{tmp_path}/graph.db", create=True) as store:
+        for one in trajectories():
+            steps = tuple(step.model_copy(update={"code": long + step.code}) for step in one.steps)
+            store.merge_trajectories([one.model_copy(update={"source": long, "steps": steps})])
+        settings = SearchSettings(budget=3, max_tokens=24)
+        found = run_search(task, generator=model, judge=FakeJudge(), store=store, settings=settings)
+    assert found.calls == 3
+    assert "example dropped in 3 prompts, which did not fit the context" in found.notes
+
+
+@pytest.mark.model
+def test_the_same_seed_and_model_write_the_same_candidates_on_the_same_path(
+    tmp_path_factory: pytest.TempPathFactory, task: Task
+) -> None:
+    """Each time from a freshly loaded model and an empty search, as one runner of a user has it."""
+    seen = []
+    settings = SearchSettings(budget=4, max_tokens=400, threads=1, context=2048)
+    for seed in (1, 1, 2):
+        generator = open_generator(str(MODEL), settings)
+        url = f"sqlite:///{tmp_path_factory.mktemp('graph')}/graph.db"
+        with open_store(load(), url=url, create=True) as store:
+            store.merge_trajectories(trajectories())
+            found = run_search(task, generator=generator, judge=FakeJudge(), store=store, settings=settings, seed=seed)
+        generator.close()
+        seen.append([(a.source, a.target, a.outcome, a.code) for a in found.attempts])
+    assert any(code for *_, code in seen[0])
+    assert seen[0] == seen[1]
+    assert seen[0] != seen[2]
 
 
 def chat(*messages: object) -> LangChainGenerator:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from search_doubles import FakeJudge, Faulty, Scripted, trajectories
 
 from regraph_db.errors import EnvironmentFault, InputError
-from regraph_db.records import ROOT, Level, SearchStatus, Step, Trajectory, Verdict, VerdictKind
+from regraph_db.opening import open_store
+from regraph_db.records import ROOT, Level, RolloutResult, SearchStatus, Step, Trajectory, Verdict, VerdictKind
 from regraph_db.settings import load
-from regraph_db.store import GraphStore, open_store
+from regraph_db.store import GraphStore
 from search import best_so_far, run_search
 from search.outcome import SearchOutcome
 from search.progress import Progress
@@ -229,11 +233,54 @@ def test_an_interrupted_search_goes_on(store: GraphStore, task: Task) -> None:
     halted = store.search(record.id)
     assert 0 < halted.calls <= 14
     assert halted.reserved == 0
-    assert len(list(store.attempts(record.id))) == halted.calls
+    attempts = list(store.attempts(record.id))
+    assert len(attempts) == halted.calls
+    best = max(a.speedup or 0.0 for a in attempts)
+    assert max(state.best_speedup or 0.0 for state in store.snapshot(record.id).states) == best, "a code was forgotten"
     work(store, halted, task, Scripted(), FakeJudge())
     assert store.search(record.id).calls == BUDGET
     assert all(edge.in_flight == 0 for edge in store.snapshot(record.id).edges)
     assert store.snapshot(record.id).root == ROOT
+
+
+def test_a_resumed_search_is_the_uninterrupted_one(task: Task, tmp_path: Path) -> None:
+    """Ended between two rollouts, again and again, one runner walks the path that it walks in one go."""
+    walks = []
+    for name, every in (("whole", 0), ("parts", 3)):
+        with open_store(load(), url=f"sqlite:///{tmp_path}/{name}.db", create=True) as store:
+            store.merge_trajectories(trajectories())
+            settings = SearchSettings(budget=BUDGET, overlap=1)
+            record = open_search(
+                store, task, strategy="mcgs", model="scripted", level=Level.GPU, settings=settings, seed=2,
+                search_id="the search",
+            )  # fmt: skip
+            runs = 0
+            while (halted := store.search(record.id)).calls < BUDGET:
+                runs += 1
+                with suppress(KeyboardInterrupt):
+                    work(cast(GraphStore, Interrupted(store, every)), halted, task, Scripted(), FakeJudge())
+            assert runs == 1 if not every else runs > 3
+            walks.append([(a.source, a.target, a.code, a.reward) for a in store.attempts(record.id)])
+    assert walks[0] == walks[1]
+
+
+class Interrupted:
+    """A store whose caller is interrupted after every so many finished rollouts."""
+
+    def __init__(self, store: GraphStore, every: int) -> None:
+        self._store = store
+        self._every = every
+        self._finished = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def finish_rollout(self, result: RolloutResult) -> bool:
+        done = self._store.finish_rollout(result)
+        self._finished += 1
+        if self._finished == self._every:
+            raise KeyboardInterrupt
+        return done
 
 
 def test_a_modelled_speed_over_an_own_kernel_is_over_its_modelled_time() -> None:
