@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel
 
@@ -65,14 +65,6 @@ def check_alias(alias: Alias) -> None:
     refuse_long_key("alias.technique", alias.technique)
     if ROOT in (alias.alias, alias.technique):
         raise InputError(f"`{ROOT}` is the graph's root: it has no alias and is none.", where=f"alias `{alias.alias}`")
-
-
-def check_keys(field: str, keys: Iterable[str]) -> None:
-    """:func:`refuse_long_key` over many, and no NUL in any."""
-    for key in keys:
-        refuse_long_key(field, key)
-        if "\x00" in key:
-            raise InputError("holds a NUL byte, which no store keeps.", where=field, fix="Remove the byte.")
 
 
 def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,8 @@
 * An example's *gain* is log2(seconds before / seconds after): both steps passed on a GPU of the same name with a
   time. The first step's time before is its own verdict's baseline, when that is the sequential reference. Else it has
   no gain.
+* A trajectory that comes again with verdicts that reach further replaces the one that stands (:func:`trust`), so that
+  the order in which levels come in does not matter.
 * Sums are whole numbers of millionths, so that no order of writing changes them by a bit.
 * A transition's statistics are the sum of its tasks' *shares*; a share comes from examples and from rolled-up searches.
   Rolled-up names are resolved by the aliases as phrases are. A transition exists while one of its counts is not 0.
@@ -24,7 +26,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from regraph_db.names import normalise, resolve
-from regraph_db.records import ROOT, Count, Level, Record, Step, Trajectory, TransitionStatistics
+from regraph_db.records import (
+    ROOT,
+    Count,
+    Level,
+    Record,
+    Step,
+    Trajectory,
+    TransitionStatistics,
+    Verdict,
+    VerdictKind,
+)
 
 #: Units of a stored sum in one.
 MICRO = 1_000_000
@@ -96,6 +108,35 @@ class Outline:
         """The (technique before, technique) of each step, from the root."""
         names = [ROOT, *(to_technique(step.phrase) for step in self.steps)]
         return list(pairwise(names))
+
+
+#: How far each level reaches.
+_REACH = {level: reach for reach, level in enumerate(Level)}
+
+#: How far a trajectory was verified: the reach of its steps, weakest first; the greater tuple is believed.
+Trust = tuple[int, ...]
+
+
+def reach(level: Level) -> int:
+    """The level's place among the levels, 0 for ``none``."""
+    return _REACH[level]
+
+
+def trust(verdicts: Iterable[Verdict | None]) -> Trust:
+    """How far the steps with these verdicts were verified. What does not compile will not at any other level."""
+    return tuple(sorted(_trust(verdict) for verdict in verdicts))
+
+
+def _trust(verdict: Verdict | None) -> int:
+    if verdict is None:
+        return 0
+    return _REACH[Level.GPU if verdict.verdict is VerdictKind.COMPILE_ERROR else verdict.level]
+
+
+def restored(trajectory: Trajectory, identity: str) -> Trajectory:
+    """A trajectory as it was merged under ``identity``: one that ends with a failed step may have been cut there."""
+    cut = not is_example(trajectory.steps[-1]) and trajectory.id != identity
+    return trajectory.model_copy(update={"whole": identity}) if cut else trajectory
 
 
 def is_example(step: Step) -> bool:

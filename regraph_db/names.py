@@ -48,9 +48,8 @@ def _word(word: str) -> str:
 
 
 def normalise(method: str) -> str:
-    """Lower case, one space between words, no hyphens or underscores, singular, American ``-ization``, no
-    "optimization"
-    tail; never empty. Normalising twice changes nothing more.
+    """Lower case, one space between words, no hyphens or underscores, singular, American ``-ization``, no tail such as
+    "optimization"; never empty. Normalising twice changes nothing more.
 
     >>> normalise("Shared-Memory  Tiling Optimization")
     'shared memory tiling'

@@ -157,10 +157,13 @@ class Trajectory(Record):
     source: str = ""  #: the code before the first step (the sequential code); empty when unknown
     steps: tuple[Step, ...] = Field(min_length=1)
     search: str = ""  #: the search that found it, when one did
+    whole: str = ""  #: the id of what the author wrote, where that was cut behind a step that failed
 
     @property
     def id(self) -> str:
-        """A hash of what the author wrote; verdicts and aliases do not change it."""
+        """A hash of what the author wrote; verdicts, cuts and aliases do not change it."""
+        if self.whole:
+            return self.whole
         steps = [[s.think, s.method, s.detail, s.code] for s in self.steps]
         return content_id("trajectory", self.task, self.author, self.function, self.source, steps)
 
@@ -187,10 +190,6 @@ class TransitionStatistics(Record):
     @property
     def mean_gain(self) -> float | None:
         return self.gain_sum / self.gain_count if self.gain_count else None
-
-    @property
-    def mean_return(self) -> float | None:
-        return self.return_sum / self.return_count if self.return_count else None
 
 
 class Transition(Record):
@@ -376,6 +375,7 @@ class MergeReport(Record):
     """What a batch of trajectories changed."""
 
     merged: Count = 0
+    verified: Count = 0  #: known ones whose verdicts reach further than those that stood there, and replaced them
     duplicates: Count = 0
     steps: Count = 0
     new_techniques: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""``GraphStore``: the one contract of every store, and how to open one.
+"""``GraphStore``: the one contract of every store (:func:`regraph_db.opening.open_store` opens one).
 
 The knowledge half of the graph is a pure function of two sets: the trajectories, and the aliases. Techniques,
 transitions and their statistics follow from them, in whatever order they were written. The search half is sums on
@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from regraph_db.errors import InputError
+from regraph_db.derive import Trust
 from regraph_db.records import (
     Alias,
     Attempt,
@@ -40,7 +40,6 @@ from regraph_db.records import (
     Trajectory,
     Transition,
 )
-from regraph_db.settings import Settings
 
 
 class GraphStore(AbstractContextManager["GraphStore"], ABC):
@@ -90,8 +89,10 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
     @abstractmethod
     def merge_trajectories(self, trajectories: Sequence[Trajectory], aliases: Sequence[Alias] = ()) -> MergeReport:
         """Merge a batch, and the aliases decided for it (as :meth:`put_aliases`), in one transaction, each trajectory
-        exactly once by its id. The technique of a step is ``resolve(normalise(method))`` over the aliases, else the
-        normalised method itself. Order, batching and the number of writers do not change the resulting graph."""
+        exactly once by its id. One that is known already replaces what stands there when its verdicts reach further
+        (:func:`regraph_db.derive.trust`). The technique of a step is ``resolve(normalise(method))`` over the aliases,
+        else the normalised method itself. Order, batching and the number of writers do not change the resulting
+        graph."""
 
     # -- knowledge: reading ----------------------------------------------------------------------------------
 
@@ -134,8 +135,8 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
         """Every trajectory as it was ingested, by id, in constant memory."""
 
     @abstractmethod
-    def has_trajectories(self, ids: Sequence[str]) -> set[str]:
-        """Which of these ids the graph holds already."""
+    def known_trajectories(self, ids: Sequence[str]) -> dict[str, Trust]:
+        """Those of these ids that the graph holds already, each with how far it was verified."""
 
     @abstractmethod
     def counts(self) -> Counts: ...
@@ -237,25 +238,3 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
     @abstractmethod
     def load(self, objects: Iterable[dict[str, Any]]) -> int:
         """Write what :meth:`dump` gave, idempotently; how many objects."""
-
-
-def open_store(settings: Settings, *, url: str | None = None, create: bool = False) -> GraphStore:
-    """Open the store that ``url`` (else the settings) names.
-
-    With ``create`` a missing schema is made. Raises :class:`InputError` for an unknown scheme.
-    """
-    url = url or settings.store
-    scheme = url.partition("://")[0]
-    if scheme == "sqlite":
-        from regraph_db.sqlite import SqliteStore
-
-        return SqliteStore.open(url, settings, create=create)
-    if scheme.partition("+")[0] in ("neo4j", "bolt"):
-        from regraph_db.neo4j import Neo4jStore
-
-        return Neo4jStore.open(url, settings, create=create)
-    raise InputError(
-        f"unknown store scheme `{scheme}`.",
-        where=url,
-        fix="Use sqlite:///FILE, neo4j://HOST or bolt://HOST (with +s or +ssc for TLS).",
-    )

@@ -20,6 +20,9 @@ DIMENSIONS = 256
 #: Rows compared at once.
 _BATCH = 2048
 
+#: Characters of a line whose tokens are remembered.
+_LINE = 200
+
 _TOKEN = re.compile(r"[^\s\w]|[A-Za-z_]\w*|\d+(?:\.\d+)?")
 _ASCII_TOKEN = re.compile(_TOKEN.pattern, re.ASCII)  #: the same tokens of ASCII code, found in half the time
 
@@ -27,7 +30,9 @@ _ASCII_TOKEN = re.compile(_TOKEN.pattern, re.ASCII)  #: the same tokens of ASCII
 def vector(code: str) -> NDArray[np.float32]:
     """``(DIMENSIONS,)`` float32 of unit length (zero for no tokens): signed counts, log-damped, of tokens and token
     pairs."""
-    tokens = (_ASCII_TOKEN if code.isascii() else _TOKEN).findall(code)
+    tokens: list[str] = []
+    for line in code.split("\n"):
+        tokens += _tokens(line) if len(line) <= _LINE else _found(line)
     sums = [0.0] * DIMENSIONS
     for counts, place in ((Counter(tokens), _place), (Counter(pairwise(tokens)), _place_of_pair)):
         for key, count in counts.items():
@@ -38,7 +43,17 @@ def vector(code: str) -> NDArray[np.float32]:
     return (result / length if length else result).astype(np.float32)
 
 
-# Code is written with few different tokens, over and over.
+def _found(line: str) -> list[str]:
+    return (_ASCII_TOKEN if line.isascii() else _TOKEN).findall(line)
+
+
+# Code is written with few different tokens, over and over, and most lines of one step stand in the next one too.
+@lru_cache(1 << 14)
+def _tokens(line: str) -> tuple[str, ...]:
+    """The tokens of a line; none spans two."""
+    return tuple(_found(line))
+
+
 @lru_cache(1 << 14)
 def _place(key: str) -> tuple[int, float]:
     """The entry and the sign of a token."""

@@ -53,6 +53,9 @@ def list_(store: str | None, as_json: bool) -> None:
     if as_json:
         print_json(listed)
         return
+    if not listed:
+        click.echo("The graph knows no technique yet: `regraph ingest add` puts trajectories into it.")
+        return
     rows = [
         [
             row["name"],
@@ -213,6 +216,13 @@ def review(every: bool, accepted: Sequence[str], store: str | None, as_json: boo
         listed = graph.aliases(review=None if every else True)
     if as_json:
         print_json(listed)
+        return
+    if not listed:
+        click.echo(
+            f"No decision is doubtful; `--all` lists all {len(known)}."
+            if known
+            else "No decision about names yet: `regraph ingest add` and `regraph technique alias` make them."
+        )
         return
     rows = [[a.alias, a.technique, a.author, "" if a.score is None else f"{a.score:.2f}"] for a in listed]
     _table(["words", "technique", "decided by", "score"], rows)

@@ -40,6 +40,9 @@ CURRENT = len(MIGRATIONS)
 
 #: Seconds to open one connection; the driver tries again until ``store_timeout``.
 _CONNECT = 5.0
+#: Growth of the pauses between the driver's tries. It would double them, and find a server that was away for a minute
+#: up to a minute late.
+_SLOWER = 1.3
 
 # The driver tells every retry to whoever did not set up logging; the errors below say it once.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
@@ -166,6 +169,7 @@ class Neo4jBase(GraphStore):
                 connection_timeout=_CONNECT,
                 connection_acquisition_timeout=settings.store_timeout,
                 max_transaction_retry_time=settings.store_timeout,
+                retry_delay_multiplier=_SLOWER,
                 notifications_min_severity=NotificationMinimumSeverity.OFF,
             )
         except (ConfigurationError, ValueError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from neo4j import ManagedTransaction
@@ -26,12 +26,27 @@ from regraph_db.neo4j.records import (
 from regraph_db.neo4j.search import add_attempts, put_returns
 from regraph_db.neo4j.writing import add_sums, add_to_techniques, sweep
 from regraph_db.portable import StoredRollout, StoredSearch
-from regraph_db.records import ROOT, Attempt, Technique
+from regraph_db.records import ROOT, Attempt, Problem, Technique
 from regraph_db.rollouts import best_by_state, no_such
 
 
 class Neo4jCare(Neo4jBase, CaredStore):
     """Hooks of :class:`CaredStore` and :class:`PortableStore`."""
+
+    def check(self) -> list[Problem]:
+        captions = (caption for search in self.searches() for caption in self._wrong_captions(search.id))
+        return [*super().check(), *captions]
+
+    def _wrong_captions(self, search: str) -> Iterator[Problem]:
+        """What Browser shows and does not follow from the sums; only this store keeps captions."""
+        for row in self._write(rows, "search/wrong_captions", search=search):
+            for *place, there, due in row["states"] + row["edges"]:
+                yield Problem(
+                    invariant="caption",
+                    where=f"search {search}, {' → '.join(place)}",
+                    detail=f"is {there}, should be {due}",
+                    repairable=True,
+                )
 
     def _given_techniques(self) -> list[Technique]:
         found = self._write(rows, "ingest/techniques")

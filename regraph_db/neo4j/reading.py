@@ -9,15 +9,18 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
-from cypher import statement
 from regraph_db.care import StoredStep, StoredTrajectory
-from regraph_db.derive import Sums
+from regraph_db.derive import Sums, Trust, restored
 from regraph_db.neo4j.base import Neo4jBase, Row, rows
+from regraph_db.neo4j.writing import known_trajectories
 from regraph_db.records import Alias, Counts, Example, Step, Technique, Trajectory, Transition, Verdict
 from regraph_db.vectors import nearest
 
 #: Trajectories read at once by a stream.
 _PAGE = 64
+
+#: Vectors of examples read at once.
+_VECTORS = 2048
 
 
 class Neo4jKnowledgeReading(Neo4jBase):
@@ -101,8 +104,8 @@ class Neo4jKnowledgeReading(Neo4jBase):
                 return
             last = page[-1]["id"]
 
-    def has_trajectories(self, ids: Sequence[str]) -> set[str]:
-        return {row["id"] for row in self._read(rows, "ingest/has_trajectories", ids=list(ids))}
+    def known_trajectories(self, ids: Sequence[str]) -> dict[str, Trust]:
+        return self._read(known_trajectories, list(ids))
 
     def counts(self) -> Counts:
         return Counts.model_validate(self._write(rows, "ingest/counts")[0])
@@ -111,9 +114,18 @@ class Neo4jKnowledgeReading(Neo4jBase):
 def _nearest_ids(
     transaction: ManagedTransaction, name: str, like: str, limit: int, parameters: Row
 ) -> list[tuple[str, float]]:
-    """The nearest of the ids and vectors that a statement returns, read as they come: memory stays flat."""
-    found = transaction.run(statement(name), parameters)
-    return nearest(like, ((record["id"], record["vector"]) for record in found), limit)
+    """The nearest of the ids and vectors that a statement gives page by page: memory stays flat."""
+    return nearest(like, _vectors(transaction, name, parameters), limit)
+
+
+def _vectors(transaction: ManagedTransaction, name: str, parameters: Row) -> Iterator[tuple[str, bytes]]:
+    last = ""
+    while True:
+        (found,) = rows(transaction, name, last=last, page=_VECTORS, **parameters)
+        yield from zip(found["ids"], found["vectors"], strict=True)
+        if len(found["ids"]) < _VECTORS:
+            return
+        last = found["ids"][-1]
 
 
 def sums(properties: Row | None) -> Sums:
@@ -168,6 +180,7 @@ def _stored_trajectory(row: Row) -> StoredTrajectory:
             steps=steps,
             search=row["search"],
         )
+        record = restored(record, row["id"])
     return StoredTrajectory(row["id"], row["length"], record, places)
 
 

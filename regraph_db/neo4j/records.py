@@ -47,7 +47,7 @@ def state(values: Sequence[Any]) -> State:
 
 def state_properties(search: str, record: State) -> Row:
     """A state's properties, sums included."""
-    speedup = "" if record.best_speedup is None else f" ×{record.best_speedup:.2f}"
+    speedup = "" if record.best_speedup is None else f" ×{round(record.best_speedup, 2)}"
     return {"search": search, "name": record.technique + speedup, **record.model_dump()}
 
 
@@ -59,7 +59,7 @@ def edge(values: Sequence[Any]) -> ExploredEdge:
 def edge_properties(record: ExploredEdge) -> Row:
     """An explored edge's properties, sums included."""
     sums = record.model_dump(exclude={"source", "target"})
-    return {**sums, "q": None if record.q is None else round(record.q, 3)}
+    return {**sums, "q": None if record.q is None else round(record.q, 2)}
 
 
 def attempt_properties(attempt: Attempt) -> Row:

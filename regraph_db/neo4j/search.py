@@ -66,8 +66,8 @@ class Neo4jSearch(Neo4jBase):
             refuse_nul(record)
 
         def work(transaction: ManagedTransaction) -> None:
-            parameters = {"search": search, "state": state, "states": _states(states), "edges": _edges(edges)}
-            found = rows(transaction, "search/expand", **parameters)
+            lists = {"states": _states(states), "edges": _edges(edges)}
+            found = rows(transaction, "search/expand", search=search, state=state, lists=lists)
             if not found:
                 raise no_such("search", search)
             if found[0]["state"] is None:
@@ -219,7 +219,7 @@ def _begin(transaction: ManagedTransaction, rollout: Rollout) -> int:
         runner=rollout.runner,
         calls=granted,
         path=json.dumps(edges, ensure_ascii=False),
-        edges=[list(pair) for pair in edges],
+        lists={"edges": [list(pair) for pair in edges]},
     )
     _all_there("edge of its path", counted[0]["edges"], edges, rollout.search)
     return granted
@@ -233,6 +233,14 @@ def _finish(transaction: ManagedTransaction, result: RolloutResult, token: str) 
         return bool(found["token"] == token)
     if found["status"] == "begun":
         increments, nodes = edge_increments(result), node_increments(result)
+        lists = {
+            "held": json.loads(found["path"]),
+            "states": _states(result.states),
+            "edges": _edges(result.edges),
+            "returns": [{"source": u, "target": v, **asdict(more)} for (u, v), more in increments.items()],
+            "nodes": [{"state": n, "visits": visits, "value_sum": total} for n, (visits, total) in nodes.items()],
+            "bests": [{"state": n, "attempt": a, "speedup": s} for n, (a, s) in best_by_state(result.attempts).items()],
+        }
         counted = rows(
             transaction,
             "search/finish_rollout",
@@ -241,12 +249,7 @@ def _finish(transaction: ManagedTransaction, result: RolloutResult, token: str) 
             token=token,
             granted=found["calls"],
             calls=result.calls,
-            held=json.loads(found["path"]),
-            states=_states(result.states),
-            edges=_edges(result.edges),
-            returns=[{"source": u, "target": v, **asdict(more)} for (u, v), more in increments.items()],
-            nodes=[{"state": n, "visits": visits, "value_sum": total} for n, (visits, total) in nodes.items()],
-            bests=[{"state": n, "attempt": a, "speedup": s} for n, (a, s) in best_by_state(result.attempts).items()],
+            lists=lists,
         )[0]
         _all_there("state at an end of its edges", counted["edges"], result.edges, result.search)
         _all_there("edge that returned", counted["returned"], increments, result.search)
@@ -299,7 +302,8 @@ def put_returns(transaction: ManagedTransaction, old: Sequence[RolledUp], new: S
 
 def add_attempts(transaction: ManagedTransaction, search: str, attempts: Sequence[Attempt]) -> None:
     """Add the attempts that are not there, in the order given."""
-    rows(transaction, "search/add_attempts", search=search, rows=[attempt_properties(a) for a in attempts])
+    lists = {"rows": [attempt_properties(a) for a in attempts]}
+    rows(transaction, "search/add_attempts", search=search, lists=lists)
 
 
 def _states(states: Sequence[State]) -> list[Row]:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from neo4j import ManagedTransaction
 
 from regraph_db.bounds import check_alias, check_technique, check_trajectory
-from regraph_db.derive import Delta, Outline, RolledUp, StepFacts, moved, resolver
+from regraph_db.derive import Delta, Outline, RolledUp, StepFacts, Trust, moved, resolver, trust
 from regraph_db.neo4j.base import Neo4jBase, rows
-from regraph_db.records import ROOT, Alias, MergeReport, Technique, Trajectory
+from regraph_db.records import ROOT, Alias, MergeReport, Technique, Trajectory, Verdict
 from regraph_db.vectors import vector
 
 
@@ -60,11 +60,13 @@ class Neo4jKnowledgeWriting(Neo4jBase):
         prepared: dict[str, _Prepared] = {}
         for trajectory in trajectories:
             check_trajectory(trajectory)
-            prepared.setdefault(trajectory.id, _Prepared.of(trajectory))
+            same = prepared.get(trajectory.id)
+            if same is None or _trust(trajectory) > _trust(same.trajectory):
+                prepared[trajectory.id] = _Prepared.of(trajectory)
         if not trajectories and not aliases:
             return MergeReport()
         report = self._write(_merge, prepared, aliases)
-        return report.model_copy(update={"duplicates": len(trajectories) - report.merged})
+        return report.model_copy(update={"duplicates": len(trajectories) - report.merged - report.verified})
 
 
 class _Prepared(NamedTuple):
@@ -82,9 +84,14 @@ class _Prepared(NamedTuple):
 
 def _merge(transaction: ManagedTransaction, prepared: dict[str, _Prepared], aliases: Sequence[Alias]) -> MergeReport:
     rows(transaction, "ingest/lock")
-    known = {row["id"] for row in rows(transaction, "ingest/has_trajectories", ids=list(prepared))}
-    fresh = {identity: one for identity, one in prepared.items() if identity not in known}
-    phrases = {step.phrase for one in fresh.values() for step in one.outline.steps}
+    known = known_trajectories(transaction, list(prepared))
+    fresh = {
+        identity: one
+        for identity, one in prepared.items()
+        if identity not in known or _trust(one.trajectory) > known[identity]
+    }
+    old = _remove(transaction, [identity for identity in fresh if identity in known])
+    phrases = {step.phrase for outline in [*old, *(one.outline for one in fresh.values())] for step in outline.steps}
     names = _resolved(transaction, phrases, aliases)
     standing = set(
         rows(transaction, "ingest/known", techniques=[*set(names.values())], transitions=[])[0]["techniques"]
@@ -93,6 +100,8 @@ def _merge(transaction: ManagedTransaction, prepared: dict[str, _Prepared], alia
     if not fresh:
         return MergeReport()
     delta = Delta()
+    for outline in old:
+        delta.add(outline, names.__getitem__, -1)
     for one in fresh.values():
         delta.add(one.outline, names.__getitem__)
     pairs = [list(pair) for pair in delta.transitions()]
@@ -104,15 +113,38 @@ def _merge(transaction: ManagedTransaction, prepared: dict[str, _Prepared], alia
         rows=[_properties(identity, one, names) for identity, one in fresh.items()],
     )
     add_sums(transaction, delta)
+    if old:
+        sweep(transaction, delta.names())
     new_techniques = delta.techniques.keys() - standing
     return MergeReport(
-        merged=len(fresh),
-        steps=sum(len(one.outline.steps) for one in fresh.values()),
+        merged=len(fresh) - len(old),
+        verified=len(old),
+        steps=sum(len(one.outline.steps) for identity, one in fresh.items() if identity not in known),
         new_techniques=tuple(sorted(new_techniques)),
         known_techniques=len(delta.techniques) - len(new_techniques),
         new_transitions=len(pairs) - len(known_pairs),
         known_transitions=len(known_pairs),
     )
+
+
+def _trust(trajectory: Trajectory) -> Trust:
+    return trust(step.verdict for step in trajectory.steps)
+
+
+def known_trajectories(transaction: ManagedTransaction, ids: Sequence[str]) -> dict[str, Trust]:
+    """Those of these ids that stand, each with how far it was verified."""
+    return {
+        row["id"]: trust(text and Verdict.model_validate_json(text) for text in row["verdicts"])
+        for row in rows(transaction, "ingest/known_trajectories", ids=list(ids))
+    }
+
+
+def _remove(transaction: ManagedTransaction, ids: Sequence[str]) -> list[Outline]:
+    """Take trajectories away and return what the graph's shape took from them."""
+    if not ids:
+        return []
+    found = rows(transaction, "ingest/remove_trajectories", ids=list(ids))
+    return [Outline(row["task"], tuple(StepFacts(*step) for step in row["steps"])) for row in found]
 
 
 def _resolved(transaction: ManagedTransaction, phrases: Collection[str], aliases: Sequence[Alias]) -> dict[str, str]:

@@ -3,15 +3,15 @@
 # ruff: noqa: S608 -- only names of this package's own tables and columns are put into a statement
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from regraph_db.care import StoredStep, StoredTrajectory
-from regraph_db.derive import Sums
+from regraph_db.derive import Sums, Trust, restored
 from regraph_db.records import Alias, Counts, Example, Step, Technique, Trajectory, Transition, Verdict
 from regraph_db.sqlite.base import SqliteBase
+from regraph_db.sqlite.writing import known_trajectories
 from regraph_db.vectors import nearest
 
 #: Trajectories read at once by a stream.
@@ -125,13 +125,9 @@ class SqliteKnowledgeReading(SqliteBase):
                 return
             last = heads[-1][1]
 
-    def has_trajectories(self, ids: Sequence[str]) -> set[str]:
+    def known_trajectories(self, ids: Sequence[str]) -> dict[str, Trust]:
         with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT id FROM trajectories WHERE id IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(ids)),),
-            )
-            return {identity for (identity,) in rows}
+            return known_trajectories(connection, ids)
 
     def counts(self) -> Counts:
         with self._reading() as connection:
@@ -187,7 +183,9 @@ def stored_trajectory(
     )
     places = tuple(StoredStep(row[5], row[6], row[7], row[8], bool(row[9]), row[10]) for row in rows)
     record = (
-        Trajectory(task=task, author=author, function=function, source=source, steps=steps, search=search)
+        restored(
+            Trajectory(task=task, author=author, function=function, source=source, steps=steps, search=search), identity
+        )
         if steps
         else None
     )

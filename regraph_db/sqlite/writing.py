@@ -8,8 +8,8 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 
 from regraph_db.bounds import check_alias, check_technique, check_trajectory
-from regraph_db.derive import Delta, Outline, RolledUp, StepFacts, Sums, moved, resolver
-from regraph_db.records import ROOT, Alias, MergeReport, Technique, Trajectory
+from regraph_db.derive import Delta, Outline, RolledUp, StepFacts, Sums, Trust, moved, resolver, trust
+from regraph_db.records import ROOT, Alias, MergeReport, Technique, Trajectory, Verdict
 from regraph_db.sqlite.base import SqliteBase
 from regraph_db.vectors import vector
 
@@ -57,20 +57,26 @@ class SqliteKnowledgeWriting(SqliteBase):
             put_aliases(connection, aliases, replace=False)
             to_technique = resolver(alias_table(connection))
             delta = Delta()
-            merged = steps = 0
+            merged = verified = steps = 0
             for trajectory, identity, outline, vectors in prepared:
-                walk = outline.walk(to_technique)
-                if not _insert(connection, trajectory, identity, outline, walk, vectors):
+                standing = known_trajectories(connection, [identity]).get(identity)
+                if standing is None:
+                    merged += 1
+                    steps += len(outline.steps)
+                elif trust(step.verdict for step in trajectory.steps) > standing:
+                    verified += 1
+                    delta.add(_remove(connection, identity), to_technique, -1)
+                else:
                     continue
-                merged += 1
-                steps += len(walk)
+                _insert(connection, trajectory, identity, outline, outline.walk(to_technique), vectors)
                 delta.add(outline, to_technique)
             new_techniques = known_before.new_techniques(delta.techniques)
             new_transitions = known_before.new_transitions(transitions := delta.transitions())
             apply(connection, delta)
         return MergeReport(
             merged=merged,
-            duplicates=len(prepared) - merged,
+            verified=verified,
+            duplicates=len(prepared) - merged - verified,
             steps=steps,
             new_techniques=tuple(sorted(new_techniques)),
             known_techniques=len(delta.techniques) - len(new_techniques),
@@ -109,16 +115,12 @@ def _insert(
     outline: Outline,
     walk: list[tuple[str, str]],
     vectors: list[bytes],
-) -> bool:
+) -> None:
     t = trajectory
-    cursor = connection.execute(
-        """INSERT INTO trajectories (id, task, author, function, source, search, length) VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO NOTHING""",
+    number = connection.execute(
+        "INSERT INTO trajectories (id, task, author, function, source, search, length) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (identity, t.task, t.author, t.function, t.source, t.search, len(t.steps)),
-    )
-    if not cursor.rowcount:
-        return False
-    number = cursor.lastrowid
+    ).lastrowid
     for position, (step, facts, (before, after)) in enumerate(zip(t.steps, outline.steps, walk, strict=True)):
         row = connection.execute(
             """INSERT INTO steps (trajectory, position, phrase, before, technique, example, gain, vector)
@@ -130,7 +132,28 @@ def _insert(
             "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)",
             (row, step.think, step.method, step.detail, step.code, verdict),
         )
-    return True
+
+
+def _remove(connection: sqlite3.Connection, identity: str) -> Outline:
+    """Take a trajectory away and return what the graph's shape took from it."""
+    (number,) = connection.execute("SELECT number FROM trajectories WHERE id = ?", (identity,)).fetchone()
+    (outline,) = _outlines(connection, "s.trajectory = ?", number)
+    connection.execute("DELETE FROM texts WHERE step IN (SELECT number FROM steps WHERE trajectory = ?)", (number,))
+    connection.execute("DELETE FROM steps WHERE trajectory = ?", (number,))
+    connection.execute("DELETE FROM trajectories WHERE number = ?", (number,))
+    return outline
+
+
+def known_trajectories(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Trust]:
+    """Those of these ids that stand, each with how far it was verified."""
+    verdicts: dict[str, list[Verdict | None]] = {}
+    for identity, verdict in connection.execute(
+        """SELECT t.id, x.verdict FROM trajectories t JOIN steps s ON s.trajectory = t.number
+        JOIN texts x ON x.step = s.number WHERE t.id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    ):
+        verdicts.setdefault(identity, []).append(verdict and Verdict.model_validate_json(verdict))
+    return {identity: trust(found) for identity, found in verdicts.items()}
 
 
 def alias_table(connection: sqlite3.Connection) -> dict[str, str]:
@@ -164,7 +187,8 @@ def follow(connection: sqlite3.Connection, old: dict[str, str], new: dict[str, s
     phrases = sorted(moved(old, new))
     before, after = resolver(old), resolver(new)
     delta = Delta()
-    for outline in _outlines(connection, phrases):
+    of_phrases = "s.trajectory IN (SELECT trajectory FROM steps WHERE phrase IN (SELECT value FROM json_each(?)))"
+    for outline in _outlines(connection, of_phrases, json.dumps(phrases)):
         delta.add(outline, before, -1)
         delta.add(outline, after)
     for returns in _rolled_up(connection, phrases):
@@ -185,14 +209,13 @@ def follow(connection: sqlite3.Connection, old: dict[str, str], new: dict[str, s
     apply(connection, delta, also={to(alias) for alias in changed for to in (before, after)})
 
 
-def _outlines(connection: sqlite3.Connection, phrases: Collection[str]) -> list[Outline]:
-    """The outlines of every trajectory with one of these phrases."""
+def _outlines(connection: sqlite3.Connection, where: str, parameter: str | int) -> list[Outline]:
+    """The outlines of the trajectories that ``where`` selects."""
     rows = connection.execute(
-        """SELECT s.trajectory, t.task, s.phrase, s.example, s.gain
-        FROM steps s JOIN trajectories t ON t.number = s.trajectory
-        WHERE s.trajectory IN (SELECT trajectory FROM steps WHERE phrase IN (SELECT value FROM json_each(?)))
+        f"""SELECT s.trajectory, t.task, s.phrase, s.example, s.gain
+        FROM steps s JOIN trajectories t ON t.number = s.trajectory WHERE {where}
         ORDER BY s.trajectory, s.position""",
-        (json.dumps(list(phrases)),),
+        (parameter,),
     )
     tasks: dict[int, str] = {}
     steps: dict[int, list[StepFacts]] = {}

@@ -102,9 +102,8 @@ def style() -> dict[str, dict[str, str]]:
 def page(neo4j_server: Any) -> Iterator[Any]:
     if neo4j_server.environment is None:
         pytest.skip("the running server's Browser address is not known")
+    neo4j_server.clear()
     with Neo4jStore.open(neo4j_server.uri, Settings(neo4j_password=neo4j_server.password), create=True) as store:
-        for search in store.searches():
-            store.delete_search(search.id)
         fill(store)
     http = neo4j_server.environment["NEO4J_SERVER_HTTP_PORT"]
     with playwright.sync_playwright() as driver:
@@ -133,9 +132,9 @@ def test_every_saved_query_is_looked_at() -> None:
 def test_a_saved_query_shows_readable_names(page: Any, query: str, tmp_path: Path) -> None:
     run(page, ":clear")
     run(page, ":params " + json.dumps(PARAMETERS))
-    page.wait_for_timeout(500)
-    run(page, (INSPECT / f"{query}.cypher").read_text(encoding="utf-8"))
     frame = page.locator("[data-testid=frame]").first
+    playwright.expect(frame).to_contain_text(PARAMETERS["to"], timeout=20_000)
+    run(page, (INSPECT / f"{query}.cypher").read_text(encoding="utf-8"))
     for word in SHOWN[query]:
         playwright.expect(frame).to_contain_text(word, timeout=20_000)
     folder = Path(os.environ.get("REGRAPH_TEST_SCREENSHOTS", str(tmp_path)))

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from regraph_db.neo4j import Neo4jStore
+from regraph_db.opening import open_store
 from regraph_db.settings import Settings
-from regraph_db.store import GraphStore, open_store
+from regraph_db.store import GraphStore
 
 KINDS = [pytest.param("sqlite"), pytest.param("neo4j", marks=pytest.mark.neo4j)]
 

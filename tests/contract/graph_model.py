@@ -37,6 +37,11 @@ def _gain(previous: Step | None, step: Step) -> float | None:
     return math.log2(before / now.candidate_seconds) if before else None
 
 
+def _reached(trajectory: Trajectory) -> list[int]:
+    levels = ["none", "compile", "functional", "modelled", "gpu"]
+    return sorted(0 if step.verdict is None else levels.index(step.verdict.level) for step in trajectory.steps)
+
+
 @dataclass
 class KnowledgeModel:
     """Trajectories, aliases, given techniques and rolled-up returns."""
@@ -69,8 +74,10 @@ class KnowledgeModel:
 
     def merge(self, trajectories: list[Trajectory]) -> int:
         old = len(self.trajectories)
-        for trajectory in trajectories:
-            self.trajectories.setdefault(trajectory.id, trajectory)
+        for new in trajectories:
+            there = self.trajectories.setdefault(new.id, new)
+            if _reached(new) > _reached(there):
+                self.trajectories[new.id] = new
         return len(self.trajectories) - old
 
     def put_techniques(self, techniques: list[Technique]) -> None:

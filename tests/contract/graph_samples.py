@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from regraph_db.opening import open_store
 from regraph_db.records import (
     Attempt,
     Evidence,
@@ -20,7 +21,7 @@ from regraph_db.records import (
     VerdictKind,
 )
 from regraph_db.settings import Settings
-from regraph_db.store import GraphStore, open_store
+from regraph_db.store import GraphStore
 
 
 def passed(seconds: float, *, baseline: float = 8.0, gpu: str = "H200") -> Verdict:

@@ -11,10 +11,11 @@ from graph_samples import attempt, passed, started, trajectory
 
 from regraph_db.errors import InputError
 from regraph_db.neo4j import Neo4jStore
+from regraph_db.opening import open_store
 from regraph_db.records import Alias, EdgeReturn, Rollout, RolloutResult, Technique
 from regraph_db.settings import Settings
 from regraph_db.sqlite import SqliteStore
-from regraph_db.store import GraphStore, open_store
+from regraph_db.store import GraphStore
 
 
 def fill(store: GraphStore) -> None:
@@ -137,6 +138,29 @@ def test_a_broken_invariant_is_named_and_mended(store: GraphStore, invariant: st
     assert invariant in {problem.invariant for problem in store.repair()}
     assert store.check() == []
     assert (store.techniques(), store.transitions(), store.examples("tiling", "unrolling")) == expected
+
+
+@pytest.mark.parametrize("kind", [pytest.param("neo4j", marks=pytest.mark.neo4j)], indirect=True)
+@pytest.mark.parametrize(
+    "cypher",
+    [
+        "MATCH ()-[e:EXPLORED]->() WHERE e.visits > 0 SET e.q = 99",
+        "MATCH ()-[e:EXPLORED]->() REMOVE e.q",
+        "MATCH ()-[e:EXPLORED]->() WHERE e.visits = 0 SET e.q = 1",
+        "MATCH (n:State {id: 'a'}) SET n.name = 'tiling ×99'",
+        "MATCH (n:State {id: 'a'}) REMOVE n.name",
+    ],
+)
+def test_a_wrong_caption_is_named_and_mended(store: GraphStore, cypher: str) -> None:
+    fill(store)
+    kept = everything(store)
+    assert store.check() == []
+    store.delete_search("s")
+    store.load(kept)
+    assert store.check() == []
+    damage(store, "", cypher)
+    assert {problem.invariant for problem in store.repair()} == {"caption"}
+    assert store.check() == []
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def test_eight_processes_merge_to_the_same_graph_as_one(
     together = (store.transitions(), store.techniques(), store.transitions(without_task="dot"), store.counts())
     assert {t.id for t in store.trajectories()} == {t.id for t in overlapping(60)}
     assert store.check() == []
+    from regraph_db.opening import open_store
     from regraph_db.settings import Settings
-    from regraph_db.store import open_store
 
     with open_store(Settings(), url=f"sqlite:///{tmp_path}/one.db", create=True) as one:
         one.merge_trajectories(overlapping(60))
@@ -82,11 +82,11 @@ def test_readers_see_no_half_merged_trajectory(store: GraphStore, start: Start) 
         assert all(len(t.steps) == 2 for t in store.trajectories())
         reads += 1
     wait(writers)
-    assert reads > 1
+    assert reads
     assert store.counts().trajectories == 120
 
 
-@pytest.mark.parametrize("kills", [30, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [30, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.timeout(900)
 def test_a_kill_loses_nothing_acknowledged_and_leaves_nothing_half_written(
     store: GraphStore, start: Start, kills: int
@@ -97,7 +97,7 @@ def test_a_kill_loses_nothing_acknowledged_and_leaves_nothing_half_written(
     done = json.loads(output)
     assert worker.returncode == 0
     assert done["trajectories"]
-    assert store.has_trajectories(done["trajectories"]) == set(done["trajectories"])
+    assert store.known_trajectories(done["trajectories"]).keys() == set(done["trajectories"])
     attempts = {a.rollout for a in store.attempts("s")}
     assert set(done["rollouts"]) <= attempts
     # At most the one rollout that each killed process was writing was finished without being acknowledged.

@@ -37,7 +37,39 @@ def test_a_trajectory_counts_once_however_often_it_comes(store: GraphStore) -> N
     for _ in range(3):
         store.merge_trajectories([one, one])
     assert edges(store) == {("init", "tiling"): 1, ("tiling", "unrolling"): 1}
-    assert store.has_trajectories([one.id, "unknown"]) == {one.id}
+    assert store.known_trajectories([one.id, "unknown"]) == {one.id: (0, 0)}
+
+
+def test_verdicts_that_reach_further_replace_those_that_stand(store: GraphStore) -> None:
+    plain = trajectory("tiling", "unrolling", "padding")
+    cut = trajectory("tiling", "unrolling", verdicts=[passed(1.0), FAILED]).model_copy(update={"whole": plain.id})
+    store.merge_trajectories([plain])
+    report = store.merge_trajectories([cut, plain])
+    assert (report.merged, report.verified, report.duplicates, report.steps) == (0, 1, 1, 0)
+    assert store.known_trajectories([plain.id]) == {plain.id: (2, 4)}
+    assert edges(store) == {("init", "tiling"): 1}
+    assert [t.name for t, _, _ in store.techniques()] == ["tiling", "unrolling"]
+    assert list(store.trajectories()) == [cut]
+    assert (store.counts().trajectories, store.counts().steps) == (1, 2)
+    assert store.merge_trajectories([plain]).duplicates == 1
+    assert list(store.trajectories()) == [cut] and store.check() == []
+
+
+def test_the_order_in_which_levels_come_in_does_not_matter(empty) -> None:  # type: ignore[no-untyped-def]
+    checked = passed(1.0).model_copy(update={"level": Level.FUNCTIONAL})
+    versions = [
+        trajectory("tiling", "unrolling", verdicts=verdicts)
+        for verdicts in ([], [checked, None], [checked, checked], [passed(1.0), checked], [passed(1.0), passed(0.5)])
+    ]
+    found = []
+    for order in (versions[-1:], versions, versions[::-1], [versions[3], versions[0], versions[4], versions[1]]):
+        for batches in ([order], [[one] for one in order]):
+            store = empty()
+            for batch in batches:
+                store.merge_trajectories(batch)
+            assert list(store.trajectories()) == versions[-1:] and store.check() == []
+            found.append((store.transitions(), store.techniques()))
+    assert all(each == found[0] for each in found)
 
 
 def test_cycles_and_self_loops_are_edges(store: GraphStore) -> None:
@@ -202,3 +234,13 @@ def test_a_page_boundary_loses_no_trajectory(store: GraphStore) -> None:
     batch: list[Trajectory] = [trajectory("tiling", author=str(i)) for i in range(130)]
     store.merge_trajectories(batch)
     assert [t.id for t in store.trajectories()] == sorted(t.id for t in batch)
+
+
+def test_a_page_boundary_loses_no_example(store: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.merge_trajectories([trajectory("tiling", author=str(i)) for i in range(5)])
+    whole = store.examples("init", "tiling", like="for", limit=9), store.nearest_examples("for", limit=9)
+    for page in (1, 2, 5):
+        monkeypatch.setattr("regraph_db.neo4j.reading._VECTORS", page)
+        monkeypatch.setattr("regraph_db.vectors._BATCH", page)
+        assert (store.examples("init", "tiling", like="for", limit=9), store.nearest_examples("for", limit=9)) == whole
+    assert len(whole[0]) == len(whole[1]) == 5

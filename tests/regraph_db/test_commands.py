@@ -227,6 +227,13 @@ def test_techniques_are_listed_with_their_aliases(run: Run, filled: Path) -> Non
     assert "tensor cores" in run("technique", "list").stdout
 
 
+def test_an_empty_list_says_what_fills_it(run: Run) -> None:
+    run("db", "init")
+    for command in ("list", "review"):
+        assert "regraph ingest add" in run("technique", command).stdout
+        assert run("technique", command, "--json").stdout.strip() == "[]"
+
+
 def test_a_technique_is_shown_by_any_of_its_names(run: Run, filled: Path) -> None:
     shown = document(run("technique", "show", "Tile-It", "--json"))
     assert (shown["name"], shown["examples"]) == ("tiling", 2)
@@ -244,6 +251,7 @@ def test_a_path_is_the_way_that_examples_went(run: Run, filled: Path) -> None:
 def test_decisions_are_reviewed_made_and_taken_back(run: Run, filled: Path) -> None:
     assert [a["alias"] for a in document(run("technique", "review", "--json"))] == ["tile it"]
     assert document(run("technique", "review", "--accept", "tile it", "--json")) == []
+    assert "--all" in run("technique", "review").stdout
     assert [a["review"] for a in document(run("technique", "review", "--all", "--json"))] == [False]
     assert "tile it no longer names tiling" in run("technique", "unalias", "Tile it").stdout
     assert {t["name"] for t in document(run("technique", "list", "--json"))} == {"tensor cores", "tile it", "unrolling"}

@@ -63,9 +63,9 @@ def bare(neo4j_server: Any) -> Iterator[Session]:
     """The server with nothing in it; a graph stands in it again afterwards."""
     auth = ("neo4j", neo4j_server.password)
     with GraphDatabase.driver(neo4j_server.uri, auth=auth) as driver, driver.session() as session:
-        session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS").consume()
+        neo4j_server.clear()
         yield session
-        session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS").consume()
+        neo4j_server.clear()
     opened(neo4j_server, create=True).close()
 
 
@@ -121,8 +121,8 @@ def test_a_restart_in_the_middle_is_waited_out_and_nothing_counts_twice(neo4j_se
 
     script = str(Path(__file__).parents[2] / "docker" / "neo4j-server")
     environment = {"TEST_STORE": neo4j_server.uri, "TEST_PASSWORD": neo4j_server.password}
+    neo4j_server.clear()
     with opened(neo4j_server, create=True) as store:
-        store.delete_search("s")
         started(store, budget=10**6)
         command = [sys.executable, str(CONTRACT / "graph_worker.py"), "increment", "150"]
         workers = [subprocess.Popen(command, env=os.environ | environment) for _ in range(2)]
