@@ -13,8 +13,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from regraph_db.errors import RegraphError
-from regraph_db.settings import Settings, load, section
 from regraph_db.opening import open_store
+from regraph_db.settings import Settings, load, section
 from verify import sandbox
 from verify.settings import VerifySettings
 from verify.toolchain import ADVICE, find_toolkit

@@ -223,7 +223,7 @@ class Judge:
                     gpu=self.settings.model_gpu,
                 )
             except NoModel as error:
-                return verdict.model_copy(update={"reason": f"right; no modelled time: {error.what}"})
+                return verdict.model_copy(update={"reason": f"right; no model ({error.what})"})
         evidence = verdict.evidence.model_copy(update={"gpu": self.settings.model_gpu})
         return Verdict.model_validate({**verdict.model_dump(), "level": Level.MODELLED, "evidence": evidence, **fields})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,8 @@ _CHECKS = {
 }
 _HIDDEN = {1: (4099, 1021, 131), 2: (129, 61, 33), 3: (71, 45, 33)}
 _TIMED = {1: 1 << 24, 2: 4096, 3: 512}
+#: The same for a size that is an exponent in an array's length, as in ``2**bits``.
+_EXPONENTS = ((1, 5, 8), 7, 12)
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
@@ -202,7 +206,7 @@ def write_manifest(
     ]
     return "\n".join(
         head
-        + _sizes(sizes, function.depth)
+        + _sizes(sizes, function.depth, {name for name in sizes if _is_exponent(name, told.values())})
         + [line for p in function.parameters for line in _parameter(p, kind[p.name], told, function)]
     )
 
@@ -231,18 +235,24 @@ def _traffic(function: CppFunction, kind: dict[str, str], lengths: dict[str, str
     return " + ".join(terms)
 
 
-def _sizes(sizes: list[str], depth: int) -> list[str]:
+def _is_exponent(size: str, lengths: Iterable[str]) -> bool:
+    return any(re.search(rf"\*\*\s*\(?\s*{size}\b", length) for length in lengths)
+
+
+def _sizes(sizes: list[str], depth: int, exponents: set[str]) -> list[str]:
     level = min(max(depth, len(sizes), 1), 3)
 
-    def table(values: tuple[int, ...]) -> str:
-        return "{" + ", ".join(f"{name} = {values[i % len(values)]}" for i, name in enumerate(sizes)) + "}"
+    def table(values: tuple[int, ...], exponent: int) -> str:
+        chosen = (exponent if name in exponents else values[i % len(values)] for i, name in enumerate(sizes))
+        return "{" + ", ".join(f"{name} = {value}" for name, value in zip(sizes, chosen, strict=True)) + "}"
 
+    small, hidden, timed = _EXPONENTS
     return [
         "[sizes]",
-        f"check = [{', '.join(table(values) for values in _CHECKS[level])}]",
-        f"hidden = [{table(_HIDDEN[level])}]",
+        f"check = [{', '.join(table(values, small[i]) for i, values in enumerate(_CHECKS[level]))}]",
+        f"hidden = [{table(_HIDDEN[level], hidden)}]",
         f"{DECIDE} sizes as people use them, large enough that the GPU is busy.",
-        f"timed = [{table((_TIMED[level],))}]",
+        f"timed = [{table((_TIMED[level],), timed)}]",
         "",
     ]
 

@@ -46,6 +46,11 @@ void total(const int* x, long long* result, int n) {
     result[0] = 0;
     for (int i = 0; i < n; ++i) result[0] += x[i];
 }
+
+void buckets(const unsigned* keys, unsigned* counts, int n, int bits) {
+    for (int b = 0; b < (1 << bits); ++b) counts[b] = 0;
+    for (int i = 0; i < n; ++i) ++counts[keys[i] & ((1u << bits) - 1)];
+}
 """
 
 
@@ -75,6 +80,13 @@ def test_a_vector_function_becomes_a_sound_task() -> None:
     assert document["sound"] is True and document["decide"]
     assert shapes("axpy") == {"a": "scalar", "x": "input n", "y": "inout n", "n": "size"}
     assert 'extern "C" void axpy' in Path("tasks/axpy/reference.cpp").read_text()
+
+
+def test_a_size_that_is_an_exponent_stays_small() -> None:
+    result = new("buckets", "--shape", "counts=2**bits")
+    assert result.exit_code == 0, (result.output, result.exception)
+    sizes = load_task(Path("tasks/buckets")).sizes
+    assert all(given["bits"] <= 12 for given in (*sizes.check, *sizes.hidden, *sizes.timed))
 
 
 @pytest.mark.parametrize(

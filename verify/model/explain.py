@@ -88,6 +88,7 @@ def _kernel(group: list[tuple[Launch, Terms]], resident: Occupancy) -> dict[str,
         "registers": launch.resources.registers,
         "shared_bytes": launch.resources.shared + launch.dynamic_shared,
         "spilled_bytes": launch.resources.spilled,
+        "loads_under_way": round(launch.in_flight, 1) if launch.resources.batches else None,
         "sampled_blocks": launch.sampled,
         "memory_requests": round(requests),
         "lines": [_site(site) for site in launch.sites[:_MOST_SITES]],
@@ -152,6 +153,8 @@ def _facts(kernel: dict[str, Any]) -> list[str]:
         )
     if kernel["active_lanes"] is not None and kernel["active_lanes"] < 0.9:
         facts.append(f"divergence: {kernel['active_lanes']:.0%} of the lanes active in memory requests")
+    if kernel["binds"] == "latency" and kernel["loads_under_way"] is not None:
+        facts.append(f"loads of one place under way before a thread waits: {kernel['loads_under_way']:g}")
     if kernel["spilled_bytes"]:
         facts.append(f"spills: {kernel['spilled_bytes']} bytes of registers a thread")
     for site in kernel["lines"]:

@@ -14,10 +14,11 @@ from verify.model.profiles import Profile
 
 SECTOR = 32  #: bytes
 ISSUED_A_CLOCK = 4  #: instructions a multiprocessor issues in one clock
-INTEGER_A_CLOCK = 2
+INTEGER_A_CLOCK = 2  #: of them integer ones
 SPECIAL_CLOCKS = 2  #: of a special-function instruction, a warp
-ATOMIC_UNITS = 48  #: lines that are updated at once
-_BARRIER_FREE_SHARE = 0.2  #: of a constant load, against another load
+#: Loads of one place under way at once that waits are counted for (replay.cpp).
+_IN_FLIGHT = (1, 4, 16)
+_CONSTANT_LOAD = 0.2  #: of another load
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,19 @@ def memset_terms(nbytes: float, profile: Profile) -> Terms:
     )
 
 
+def _waits(launch: Launch) -> tuple[float, float, float]:
+    """Waits for batches of loads from L1, L2 and memory, between those counted for 1, 4 and 16 loads in flight."""
+    depth = min(max(math.log(launch.in_flight, 4), 0.0), 2.0)
+    lower = min(int(depth), 1)
+    share = depth - lower
+
+    def between(level: str) -> float:
+        few, many = (launch.count[f"{level}{loads}"] for loads in _IN_FLIGHT[lower : lower + 2])
+        return few * (1 - share) + many * share
+
+    return between("near"), between("middle"), between("far")
+
+
 def terms(launch: Launch, profile: Profile) -> Terms:
     """Time by term of one launch."""
     gpu, c, n = profile.hardware, profile.constants, launch.count
@@ -108,24 +122,33 @@ def terms(launch: Launch, profile: Profile) -> Terms:
     def microseconds(clocks: float) -> float:
         return clocks / gpu.clock / 1e3
 
-    memory = n["loads"] + n["stores"] + n["shared"] + n["atomics"] + n["constants"] * _BARRIER_FREE_SHARE
-    integer = launch.mix.integer * c.integer + launch.mix.branches * 0.5
+    # An array that the host keeps on its stack may live in a GPU's registers: ptxas says whether it does.
+    local = launch.mix.local if launch.resources.local else 0.0
+    memory = local + n["loads"] + n["stores"] + n["shared"] + n["atomics"] + n["constants"] * _CONSTANT_LOAD
+    integer = launch.mix.words + launch.mix.integer * c.integer + launch.mix.branches * 0.5
     instructions = launch.mix.single + launch.mix.double + integer + memory + n["meetings"] * 2 + n["barriers"]
     issue = max(instructions / ISSUED_A_CLOCK, integer / INTEGER_A_CLOCK, launch.mix.special * SPECIAL_CLOCKS) * c.issue
     warm = n["footprint"] < c.l2_share
     again = 0.0 if warm else max(0.0, SECTOR * (n["l2_read_misses"] + n["l2_write_misses"]) - n["block_footprints"])
     far = c.middle_wait if warm else c.far_wait
-    waits = n["near"] * c.near_wait + n["middle"] * c.middle_wait + n["far"] * far + n["shared_waits"] * c.shared_wait
+    near, middle, distant = _waits(launch)
+    waits = (
+        near * c.near_wait
+        + middle * c.middle_wait
+        + distant * far
+        + n["shared_waits"] * c.shared_wait
+        + local * c.near_wait
+    )
     chain = (waits + n["barriers"] * c.barrier + n["meetings"] * c.meeting + instructions * c.step) / (
         launch.blocks * launch.warps
     )
     return Terms(
         issue=microseconds(fraction * issue),
         double=microseconds(fraction * launch.mix.double / gpu.double_rate),
-        units=microseconds(fraction * (n["passes"] + n["waves"] + n["meetings"]) * c.unit),
+        units=microseconds(fraction * (n["passes"] + n["waves"] + n["meetings"] + local) * c.unit),
         l2=SECTOR * (n["l1_misses"] / c.l2_read + n["write_sectors"] / c.l2_write) / 1e3,
         dram=0.0 if warm else (n["footprint"] + again) / c.dram / 1e3,
-        atomics=max(n["hottest_line"] * c.hot_update, n["atomic_updates"] * c.hot_update / ATOMIC_UNITS) / 1e3,
+        atomics=max(n["hottest_line"] * c.hot_update, n["atomic_updates"] * c.spread_update) / 1e3,
         blocks=launch.blocks * c.block / 1e3,
         latency=microseconds(chain) * max(1.0, launch.blocks / (gpu.multiprocessors * resident)),
         launch=c.launch,

@@ -21,6 +21,11 @@ _FLOATING = re.compile(
 _INTEGER = re.compile(
     r"(add|sub|imul|mul|mulx|lea|shl|sal|sar|shr|shlx|sarx|shrx|and|andn|or|xor|cmp|test|cmov\w*|neg|not|inc|dec|set\w*|adc|sbb|popcnt|lzcnt|tzcnt|rol|ror|bt|bts|movsx\w*|movzx\w*)[bwlq]?$"
 )
+#: Arithmetic on 32-bit registers: what a kernel computes, where 64-bit registers mostly hold addresses.
+_WORD = re.compile(r"(imul|shl|sal|sar|shr|shlx|sarx|shrx|and|andn|or|xor|popcnt|lzcnt|tzcnt|rol|ror|rorx)l?$")
+_NARROW = re.compile(r"%(e[a-ds]\w|r\d+d)\b")
+#: An array on the stack whose index is not known at compile time: local memory on a GPU.
+_LOCAL = re.compile(r"\(%r[sb]p,%r\w+")
 _DIVISION = re.compile(r"v?(div|sqrt)([sp])([sd])")
 
 
@@ -30,9 +35,11 @@ class Mix:
 
     single: float = 0.0  #: float32
     double: float = 0.0  #: float64
-    integer: float = 0.0
+    words: float = 0.0  #: 32-bit integers computed with: shifts, masks, products
+    integer: float = 0.0  #: other integers, most of them addresses and counters
     branches: float = 0.0
     special: float = 0.0  #: in the special-function units: exponentials, roots, reciprocals
+    local: float = 0.0  #: accesses to arrays on the stack whose index is not known at compile time
 
 
 def read_mixes(library: Path, folder: Path) -> dict[int, Mix]:
@@ -77,6 +84,8 @@ def read_mixes(library: Path, folder: Path) -> dict[int, Mix]:
 
 
 def _count(mix: Mix, operation: str, operands: str) -> None:
+    if _LOCAL.search(operands) and not operation.startswith("lea"):
+        mix.local += 1
     if division := _DIVISION.match(operation):
         if division.group(3) == "d":
             mix.double += 9
@@ -92,12 +101,15 @@ def _count(mix: Mix, operation: str, operands: str) -> None:
         mix.single += 1
     elif operation[0] == "j":
         mix.branches += 1
-    elif "rsp" in operands:
+    elif "rsp" in operands or _LOCAL.search(operands):
         return  # spilling to the stack is the host compiler's affair
     elif operation.startswith(("idiv", "div")):
         mix.integer += 20
     elif _INTEGER.match(operation) and not _clears(operation, operands):
-        mix.integer += 1
+        if _WORD.match(operation) and _NARROW.search(operands):
+            mix.words += 1
+        else:
+            mix.integer += 1
 
 
 def _clears(operation: str, operands: str) -> bool:

@@ -39,10 +39,11 @@ class Constants:
     far_wait: float  #: for DRAM
     shared_wait: float  #: for shared memory
     step: float  #: clocks between dependent instructions of one warp
-    integer: float  #: GPU integer instructions for one of the host's
+    integer: float  #: GPU instructions for one integer instruction of the host that does no 32-bit arithmetic
     barrier: float  #: clocks of a barrier, a warp
     meeting: float  #: clocks of a warp operation
     hot_update: float  #: ns between two updates of one line
+    spread_update: float  #: ns between two updates of different lines
     block: float  #: ns between the starts of two blocks
     launch: float  #: microseconds of a launch
     power: float  #: of the norm that joins the terms

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from verify.model.profiles import Profile
+    from verify.model.samples import Samples
 
 #: Measured times closer than this are a tie, which no order can be wrong about.
 TIE = 0.03
@@ -76,9 +81,18 @@ class Summary:
 
     tau: float | None  #: pairs within families only
     pairs: int
+    kernels: int
     families: int
     picked: int  #: families whose pick is within 5 % of the best
     ratio_error: float  #: median over kernels
+
+    def text(self) -> str:
+        """In a line."""
+        tau = f"{self.tau:+.3f}" if self.tau is not None else "-"
+        return (
+            f"tau {tau} over {self.pairs} pairs, a step within 5 % of the fastest picked in {self.picked} of "
+            f"{self.families} tasks, median ratio error {self.ratio_error:.2f}"
+        )
 
 
 def rows_and_summary(pairs: Sequence[Pair]) -> tuple[list[Row], Summary]:
@@ -91,4 +105,28 @@ def rows_and_summary(pairs: Sequence[Pair]) -> tuple[list[Row], Summary]:
     count = sum(number for _, number in scores)
     tau = sum(score for score, _ in scores) / count if count else None
     picked = sum(row.pick_ratio <= 1 + NEAR_BEST for row in rows)
-    return rows, Summary(tau, count, len(rows), picked, median(pair.ratio_error for pair in pairs))
+    return rows, Summary(tau, count, len(pairs), len(rows), picked, median(pair.ratio_error for pair in pairs))
+
+
+def markdown(samples: Samples, profile: Profile, found: Mapping[str, tuple[list[Row], Summary]]) -> str:
+    """The table for ``docs/modelled-time.md``."""
+    median_seconds, slow_seconds = samples.cost_quantiles()
+    lines = [
+        f"{profile.title} ({profile.calibrated or 'uncalibrated'}) against steps measured on "
+        f"{', '.join(sorted(samples.machines))}, {', '.join(sorted(samples.dates))}. Counting a step took "
+        f"{median_seconds:.1f} s at the median and {slow_seconds:.1f} s at the 90th percentile.",
+    ]
+    for split, (rows, summary) in found.items():
+        lines += ["", f"**{split} split**: {summary.text()}.", ""]
+        lines += [
+            "| task | steps | tau | time of the pick over the best | median ratio error |",
+            "|---|---:|---:|---:|---:|",
+        ]
+        for row in rows:
+            tau = f"{row.tau:+.2f}" if row.tau is not None else "–"
+            lines.append(f"| `{row.family}` | {row.kernels} | {tau} | {row.pick_ratio:.2f} | {row.ratio_error:.2f} |")
+    lines += ["", f"No model for {len(samples.skipped)} of {len(samples.measured) + len(samples.skipped)} steps:", ""]
+    for reason, count in samples.refusals().items():
+        steps = ", ".join(f"`{one.task}` {one.step}" for one in samples.skipped if one.kind == reason)
+        lines.append(f"- {count}: {reason} ({steps})")
+    return "\n".join(lines) + "\n"

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regraph_db.errors import InputError, NotFound
-from verify.model.calibrate import Measured, fit, loss, modelled_seconds
+from verify.model.calibrate import Measured, fit, held_out_seconds, loss, modelled_seconds
 from verify.model.explain import explain, explanation_lines, refuse_what_is_unsteady
 from verify.model.formula import occupancy, terms
 from verify.model.instructions import Mix
 from verify.model.launches import Counted, Launch, NoModel
 from verify.model.profiles import FOLDER, load_profile, profile_text
 from verify.model.resources import Resources, of_kernel, read_resources
+from verify.model.sass import Batch
 from verify.model.table import Pair, rows_and_summary
 
 NAMES = [
@@ -39,9 +40,15 @@ NAMES = [
     "constants",
     "barriers",
     "meetings",
-    "near",
-    "middle",
-    "far",
+    "near1",
+    "near4",
+    "near16",
+    "middle1",
+    "middle4",
+    "middle16",
+    "far1",
+    "far4",
+    "far16",
     "shared_waits",
     "groups",
     "lanes",
@@ -64,11 +71,13 @@ def launch(**counts: float) -> Launch:
     count |= {
         "footprint": 8388608.0,
         "block_footprints": 8388608.0,
-        "far": 32768.0,
+        "far1": 65536.0,
+        "far4": 32768.0,
+        "far16": 16384.0,
         "lanes": 65536.0 * 32,
         "useful_bytes": 8388608.0,
     }
-    return Launch("kernel", 4096, 256, 16, 0, 0.0, count | counts, Mix(1e6, 0, 1e6, 1e5, 0), Resources(), ())
+    return Launch("kernel", 4096, 256, 16, 0, 0.0, count | counts, Mix(single=1e6, integer=1e6, branches=1e5), ())
 
 
 @given(st.sampled_from(NAMES), st.floats(1.0, 100.0), st.sampled_from(["h200", "a100", "rtx4090", "l4"]))
@@ -76,7 +85,7 @@ def test_more_work_is_never_quicker(name: str, factor: float, gpu: str) -> None:
     if name in ("useful_bytes", "block_footprints", "groups", "lanes"):
         return  # these explain, or are subtracted: what is read again is what goes beyond them
     profile = load_profile(gpu)
-    before = launch(barriers=100, meetings=100, conflicts=10, atomic_updates=50, hottest_line=5, near=10, middle=10)
+    before = launch(barriers=100, meetings=100, conflicts=10, atomic_updates=50, hottest_line=5, near4=10, middle4=10)
     after = replace(before, count=before.count | {name: before.count[name] * factor + factor})
     assert terms(after, profile).microseconds >= terms(before, profile).microseconds - 1e-9
 
@@ -96,7 +105,7 @@ def test_bank_conflicts_bind_the_units() -> None:
 
 
 def test_float64_is_slow_on_a_consumer_gpu() -> None:
-    heavy = replace(launch(), mix=Mix(0, 1e7, 0, 0, 0))
+    heavy = replace(launch(), mix=Mix(double=1e7))
     assert terms(heavy, load_profile("rtx4090")).double > 10 * terms(heavy, H200).double
 
 
@@ -144,7 +153,7 @@ def test_bad_profiles_are_refused(tmp_path: Path) -> None:
 
 PTXAS = """ptxas info    : Compiling entry function '_Z4tileILi16EEvPf' for 'sm_90'
 ptxas info    : Function properties for _Z4tileILi16EEvPf
-    0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
+    24 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
 ptxas info    : Used 40 registers, used 1 barriers, 2048 bytes smem, 380 bytes cmem[0]
 ptxas info    : Compiling entry function '_Z4copyPf' for 'sm_90'
 ptxas info    : Used 8 registers, 360 bytes cmem[0]
@@ -153,9 +162,9 @@ ptxas info    : Used 8 registers, 360 bytes cmem[0]
 
 def test_ptxas_reports_are_read() -> None:
     found = read_resources(PTXAS)
-    assert found == {"_Z4tileILi16EEvPf": Resources(40, 2048, 12), "_Z4copyPf": Resources(8, 0, 0)}
+    assert found == {"_Z4tileILi16EEvPf": Resources(40, 2048, 12, 24), "_Z4copyPf": Resources(8, 0, 0)}
     assert of_kernel(found, "_Z4copyPf", "anything") == Resources(8, 0, 0)
-    assert of_kernel(found, "", "tile<16>") == Resources(40, 2048, 12)
+    assert of_kernel(found, "", "tile<16>") == Resources(40, 2048, 12, 24)
     assert of_kernel(found, "", "unknown") == Resources()
 
 
@@ -177,6 +186,48 @@ def test_an_explanation_says_modelled_and_names_what_binds() -> None:
     assert "Modelled" in text
     assert "not measured" in text
     assert "bank conflicts: 31 extra turns" in text
+
+
+def test_waiting_is_explained_by_the_loads_that_are_under_way() -> None:
+    few = replace(
+        launch(far1=1e5, far4=1e5, far16=1e5), blocks=4, resources=Resources(batches=(Batch((7, 7, 8), 1.0),))
+    )
+    found = explain(Counted([few]), H200, "none")["kernels"][0]
+    assert (found["binds"], found["loads_under_way"]) == ("latency", 1.5)
+    assert "under way before a thread waits: 1.5" in "\n".join(explanation_lines(explain(Counted([few]), H200, "none")))
+
+
+def test_local_memory_costs_only_where_ptxas_keeps_it() -> None:
+    stacked = replace(launch(), mix=Mix(single=1e6, local=1e6))
+    spilling = replace(stacked, resources=Resources(local=64))
+    assert terms(stacked, H200) == terms(replace(stacked, mix=Mix(single=1e6)), H200)
+    assert terms(spilling, H200).units > 5 * terms(stacked, H200).units
+
+
+def test_updates_of_many_lines_are_cheaper_than_of_one() -> None:
+    spread = terms(launch(atomics=1e6, hottest_line=1.0, atomic_updates=1e6), H200)
+    assert terms(launch(atomics=1e6, hottest_line=1e6, atomic_updates=1e6), H200).atomics > 5 * spread.atomics > 0
+
+
+def test_more_loads_under_way_wait_less() -> None:
+    def waiting(lines: tuple[int, ...]) -> float:
+        return terms(replace(launch(), blocks=64, resources=Resources(batches=(Batch(lines, 1.0),))), H200).latency
+
+    assert waiting((7,)) > waiting((7, 7)) > waiting((7,) * 4) > waiting((7,) * 16)
+    assert waiting((7,) * 64) == waiting((7,) * 16)  # as many as were counted
+
+
+def test_a_fit_holds_every_task_out_once() -> None:
+    samples = [Measured(str(k % 4), str(k), Counted([launch(loads=32768.0 * (k + 1))]), 1e-5) for k in range(8)]
+    found = held_out_seconds(samples, H200, 4)
+    assert len(found) == 8 and all(seconds > 0 for seconds in found)
+
+
+def test_a_call_of_many_launches_is_fitted_by_some_of_them() -> None:
+    true = replace(H200, constants=replace(H200.constants, launch=8.0))
+    many = Counted([launch()] * 100)
+    fitted = fit([Measured("many", "x", many, modelled_seconds(many, true))] * 2, H200, steps=300)
+    assert modelled_seconds(many, fitted) == pytest.approx(modelled_seconds(many, true), rel=0.2)
 
 
 def test_a_fit_recovers_constants_that_were_changed() -> None:

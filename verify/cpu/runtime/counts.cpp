@@ -2,7 +2,6 @@
 // sums go into the report as one line of JSON for each launch.
 #include "counts.h"
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -12,7 +11,10 @@ namespace regraph {
 
 constexpr size_t kLogged = 8192;       // records of a thread between two barriers; the rest is weighed in
 constexpr size_t kBasicBlocks = 4096;  // of a candidate
-constexpr double kSecondsPerLaunch = 0.8;
+// What the sampled blocks of a launch, and of a call, may do: accesses and basic blocks of all threads. Counted and not
+// timed, so that the same candidate gives the same counts on a slow machine.
+constexpr uint64_t kEventsPerLaunch = 24'000'000, kEventsPerCall = 48'000'000;
+constexpr uint64_t kLeastBlocks = 2;  // of a launch, whatever they do: one alone would not show how much blocks differ
 constexpr uint32_t kMostLaunches = 512;
 constexpr size_t kSitesReported = 12;
 // Of the GPU that the candidate is counted for; the driver is told.
@@ -28,7 +30,7 @@ static std::vector<double> block_entries;    // warp-wide, by basic block
 static std::vector<double> work_of_block;    // groups and basic blocks of each sampled block, for their spread
 static std::map<uint64_t, double> footprint; // bytes touched, by allocation
 static double work_before = 0;
-static std::chrono::steady_clock::time_point launch_start;
+static uint64_t events_of_launch = 0, events_before = 0;  // of this launch; of the launches before
 static uint64_t blocks_of_launch = 0, sampled_blocks = 0, blocks_done = 0;
 static uint32_t launches = 0;
 
@@ -61,10 +63,12 @@ uint64_t counts_begin(uint64_t blocks) {
   if (++launches > kMostLaunches) fault("unsupported", "no model: it launches more than 512 kernels in one call");
   replay.begin_launch();
   block_entries.assign(kBasicBlocks, 0);
-  passed.assign(static_cast<size_t>(running.threads) * kBasicBlocks, 0);
+  // Every block leaves it zeroed, so that a launch pays for it only when it is the largest so far.
+  passed.resize(std::max(passed.size(), static_cast<size_t>(running.threads) * kBasicBlocks));
   work_of_block.clear();
   footprint.clear();
-  launch_start = std::chrono::steady_clock::now();
+  events_before += events_of_launch;
+  events_of_launch = 0;
   blocks_of_launch = blocks;
   blocks_done = 0;
   unsigned wanted = running.threads >= 512 ? std::max(4u, options.sampled_blocks / 2) : options.sampled_blocks;
@@ -72,7 +76,9 @@ uint64_t counts_begin(uint64_t blocks) {
   return sampled_blocks;
 }
 
+// Spread over the grid, and not in its order: a launch that is stopped early has still seen blocks from all of it.
 uint64_t counts_block(uint64_t index) {
+  index = index * 11 % sampled_blocks;
   return static_cast<uint64_t>((static_cast<double>(index) + 0.5) * static_cast<double>(blocks_of_launch) / static_cast<double>(sampled_blocks));
 }
 
@@ -86,8 +92,8 @@ void counts_begin_block() {
 }
 
 bool counts_enough() {
-  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - launch_start;
-  return elapsed.count() > kSecondsPerLaunch;
+  bool spent = events_before > kEventsPerCall || events_of_launch > kEventsPerLaunch;
+  return spent && blocks_done >= kLeastBlocks;
 }
 
 static void flush() {
@@ -123,6 +129,7 @@ static Group group_of(Space space, Manner manner) {
 
 void counts_access(Space space, uint64_t offset, unsigned bytes, Manner manner, const void* site) {
   auto& log = logs[current->linear];
+  events_of_launch++;
   if (log.size() >= kLogged) {
     dropped[current->linear]++;
     return;
@@ -227,8 +234,9 @@ void counts_end() {
       {"passes", s.passes}, {"l1_misses", s.l1_misses}, {"l2_read_misses", s.l2_read_misses}, {"l2_write_misses", s.l2_write_misses},
       {"useful_bytes", s.useful_bytes}, {"shared", s.shared}, {"waves", s.waves}, {"conflicts", s.conflicts},
       {"shared_atomic_waves", s.shared_atomic_waves}, {"atomic_updates", s.atomic_updates}, {"atomic_lanes", s.atomic_lanes},
-      {"constants", s.constants}, {"barriers", s.barriers}, {"meetings", s.meetings}, {"near", s.near}, {"middle", s.middle}, {"far", s.far},
-      {"shared_waits", s.shared_waits}, {"groups", s.groups}, {"lanes", s.lanes}};
+      {"constants", s.constants}, {"barriers", s.barriers}, {"meetings", s.meetings}, {"shared_waits", s.shared_waits}, {"groups", s.groups}, {"lanes", s.lanes},
+      {"near1", s.near[0]}, {"middle1", s.middle[0]}, {"far1", s.far[0]}, {"near4", s.near[1]}, {"middle4", s.middle[1]}, {"far4", s.far[1]},
+      {"near16", s.near[2]}, {"middle16", s.middle[2]}, {"far16", s.far[2]}};
   for (const auto& [name, value] : fields) json += number(name, value * scale);
   report_line("launch " + json + sites_json(scale) + basic_blocks_json(scale) + "}");
 }
@@ -237,6 +245,7 @@ void counts_memset(size_t bytes) { report_line(text("launch {\"memset\":%zu}", b
 
 static void enter_basic_block(const void* site) {
   if (!current || !options.counted) return;
+  events_of_launch++;
   passed[static_cast<size_t>(current->linear) * kBasicBlocks + number_of(block_numbers, block_offsets, site)]++;
 }
 

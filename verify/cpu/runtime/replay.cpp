@@ -5,8 +5,8 @@
 
 namespace regraph {
 
-// Loads from one place that a compiler is taken to have under way at once before their values are used.
-constexpr int kLoadsInFlight = 4;
+// Loads from one place that a compiler has under way at once before their values are used: which, its code says.
+constexpr int kLoadsInFlight[3] = {1, 4, 16};
 constexpr uint32_t kMeetingKey = 0xFFFFFFFF;
 
 void Replay::begin_launch() {
@@ -22,14 +22,18 @@ void Replay::begin_block(double l1_bytes, double l2_bytes) {
   touched.clear();
 }
 
-void Replay::close(Batch& batch, double weight) {
-  if (batch.level == 1) sums.near += weight;
-  else if (batch.level == 2) sums.middle += weight;
-  else if (batch.level == 3) sums.far += weight;
-  else if (batch.shared) sums.shared_waits += weight;
+void Replay::close(int depth, Batch& batch, double weight) {
+  if (batch.level == 1) sums.near[depth] += weight;
+  else if (batch.level == 2) sums.middle[depth] += weight;
+  else if (batch.level == 3) sums.far[depth] += weight;
   batch.level = 0;
-  batch.shared = false;
   batch.sites.clear();
+}
+
+void Replay::close(Warp& warp, double weight) {
+  if (warp.shared && !warp.batches[1].level) sums.shared_waits += weight;
+  warp.shared = false;
+  for (int depth = 0; depth < 3; depth++) close(depth, warp.batches[depth], weight);
 }
 
 void Replay::run(std::vector<std::vector<Record>>& logs, int threads, double weight) {
@@ -58,7 +62,7 @@ void Replay::step(Warp& warp, std::vector<Record>* logs, int lanes, double weigh
     if (key < best) best = key, first = &record;
   }
   if (!first) {
-    close(warp.batch, weight);
+    close(warp, weight);
     warp.done = true;
     return;
   }
@@ -77,7 +81,7 @@ void Replay::group(Warp& warp, const Record& first, const uint64_t* offsets, int
   sums.groups += weight;
   sums.lanes += weight * lanes;
   switch (first.kind()) {
-    case Group::Meeting: close(warp.batch, weight); break;
+    case Group::Meeting: close(warp, weight); break;
     case Group::Constant: sums.constants += weight; break;
     case Group::GlobalRead: case Group::GlobalWrite: case Group::GlobalAtomic: global(warp, first, offsets, lanes, weight); break;
     default: shared(warp, first, offsets, lanes, weight);
@@ -120,7 +124,7 @@ void Replay::global(Warp& warp, const Record& first, const uint64_t* offsets, in
     global_read(warp, first.site(), lines, weight);
     return;
   }
-  close(warp.batch, weight);
+  close(warp, weight);
   if (first.kind() == Group::GlobalWrite) {
     sums.stores += weight;
     sums.write_sectors += weight * sectors;
@@ -145,15 +149,17 @@ void Replay::global_read(Warp& warp, uint32_t site, const std::vector<std::pair<
     sums.l2_read_misses += weight * __builtin_popcount(far);
     level = std::max(level, far ? 3 : 2);
   }
-  Batch& batch = warp.batch;
-  auto known = std::find_if(batch.sites.begin(), batch.sites.end(), [&](const auto& entry) { return entry.first == site; });
-  if (known == batch.sites.end()) {
-    batch.sites.emplace_back(site, 1);
-  } else if (++known->second > kLoadsInFlight) {
-    close(batch, weight);
-    batch.sites.emplace_back(site, 1);
+  for (int depth = 0; depth < 3; depth++) {
+    Batch& batch = warp.batches[depth];
+    auto known = std::find_if(batch.sites.begin(), batch.sites.end(), [&](const auto& entry) { return entry.first == site; });
+    if (known == batch.sites.end()) {
+      batch.sites.emplace_back(site, 1);
+    } else if (++known->second > kLoadsInFlight[depth]) {
+      close(depth, batch, weight);
+      batch.sites.emplace_back(site, 1);
+    }
+    batch.level = std::max(batch.level, level);
   }
-  batch.level = std::max(batch.level, level);
 }
 
 // Lanes that update one word are combined by addresses of a sector: the most frequent address of each sector decides.
@@ -198,8 +204,8 @@ void Replay::shared(Warp& warp, const Record& first, const uint64_t* offsets, in
   site.waves += weight * waves;
   site.conflicts += weight * (waves - least);
   site.bytes += weight * lanes * bytes;
-  if (first.kind() == Group::SharedRead) warp.batch.shared = true;
-  else if (atomic) close(warp.batch, weight);
+  if (first.kind() == Group::SharedRead) warp.shared = true;
+  else if (atomic) close(warp, weight);
 }
 
 }  // namespace regraph

@@ -21,8 +21,10 @@ struct Sums {
   double shared_atomic_waves = 0;
   double atomic_updates = 0, atomic_lanes = 0;           // after lanes with one address are combined; before
   double constants = 0, barriers = 0, meetings = 0;      // meetings are warp operations
-  double near = 0, middle = 0, far = 0, shared_waits = 0;  // waits for a batch of loads from L1, L2, DRAM, shared memory
+  double shared_waits = 0;                               // waits for a batch of loads from shared memory
   double groups = 0, lanes = 0;                          // of all requests
+  // Waits for a batch of loads from L1, L2, DRAM, when 1, 4 or 16 loads of one place are under way at once.
+  double near[3] = {}, middle[3] = {}, far[3] = {};
 };
 
 // The same for one place in the source.
@@ -64,12 +66,12 @@ class Replay {
   // Loads of a warp that are under way together: how far the farthest has to go.
   struct Batch {
     int level = 0;
-    bool shared = false;
     std::vector<std::pair<uint32_t, int>> sites;
   };
   struct Warp {
     std::vector<size_t> next;
-    Batch batch;
+    Batch batches[3];
+    bool shared = false;  // a load from shared memory is under way
     bool done = false;
   };
   Cache l1_, l2_;
@@ -80,7 +82,8 @@ class Replay {
   void global_read(Warp& warp, uint32_t site, const std::vector<std::pair<uint64_t, uint8_t>>& lines, double weight);
   void global_atomic(const uint64_t* offsets, int lanes, SiteSums& site, double weight);
   void shared(Warp& warp, const Record& first, const uint64_t* offsets, int lanes, double weight);
-  void close(Batch& batch, double weight);
+  void close(int depth, Batch& batch, double weight);
+  void close(Warp& warp, double weight);
 };
 
 }  // namespace regraph
