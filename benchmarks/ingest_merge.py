@@ -1,8 +1,11 @@
-"""Merging 10,000 generated trajectories (50,000 steps): steps a second, beside one merge a trajectory and
-LangChain's graph writer.
+"""Ingesting 10,000 generated trajectories (50,000 steps) from a file, nothing verified: steps a second and memory.
 
-Prints JSON lines ``{"benchmark", "figures", "ratios"}``. Neo4j is measured where REGRAPH_TEST_NEO4J_URI and
-REGRAPH_TEST_NEO4J_PASSWORD name a server that may be cleared.
+    python benchmarks/ingest_merge.py
+    REGRAPH_TEST_NEO4J_URI=… REGRAPH_TEST_NEO4J_PASSWORD=… python benchmarks/ingest_merge.py
+
+Prints JSON lines ``{"benchmark", "figures", "ratios"}``. Beside each store's whole way from the file stands the merge
+of single trajectories; beside Neo4j's also the plainer ways of ``store_merge.py``, which begin at finished records.
+Those are measured on fewer trajectories, whose number is printed. The Neo4j server is cleared.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import argparse
 import json
 import os
 import random
-import resource
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,15 +23,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from neo4j import GraphDatabase
+from store_merge import STEP, langchain, plain
+
 from ingest.merging import Run
 from ingest.relabel import Relabeller
 from ingest.settings import IngestSettings
 from ingest.techniques import synonyms
+from regraph_db.opening import open_store
 from regraph_db.records import Step, Trajectory
 from regraph_db.settings import Settings
-from regraph_db.store import GraphStore, open_store
+from regraph_db.store import GraphStore
 
 STEPS = 5
+PARTS = ("sqlite", "neo4j", "memory")
 
 
 def documents(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
@@ -62,47 +70,26 @@ def ingest(url: str, file: Path, password: str | None) -> float:
         return time.perf_counter() - begun
 
 
-def one_by_one(store: GraphStore, count: int) -> float:
-    """Seconds for ``count`` trajectories, each merged in its own transaction."""
-    made = [
-        Trajectory(task="one by one", steps=tuple(Step(**step) for step in each["steps"]))
-        for each in documents(count, seed=1)
+def records(count: int, seed: int) -> list[Trajectory]:
+    """As :func:`documents`, as the store takes them."""
+    return [
+        Trajectory(task=each["task"], author=f"seed {seed}", steps=tuple(Step(**step) for step in each["steps"]))
+        for each in documents(count, seed)
     ]
+
+
+def one_by_one(store: GraphStore, trajectories: list[Trajectory]) -> float:
+    """Seconds for each trajectory to be merged in its own transaction."""
     begun = time.perf_counter()
-    for trajectory in made:
+    for trajectory in trajectories:
         store.merge_trajectories([trajectory])
-    return time.perf_counter() - begun
-
-
-def by_langchain(uri: str, password: str, count: int) -> float:
-    """Seconds for ``count`` trajectories written as graph documents by langchain-neo4j, without verdicts or
-    statistics."""
-    from langchain_core.documents import Document
-    from langchain_neo4j import Neo4jGraph
-    from langchain_neo4j.graphs.graph_document import GraphDocument, Node, Relationship
-
-    graph = Neo4jGraph(uri, "neo4j", password, refresh_schema=False)
-    made = []
-    for each in documents(count, seed=2):
-        before = Node(id="init", type="LcTechnique")
-        nodes, edges = [before], []
-        for step in each["steps"]:
-            after = Node(id=step["method"], type="LcTechnique")
-            nodes.append(after)
-            edges.append(
-                Relationship(source=before, target=after, type="LC_TRANSITION", properties={"code": step["code"]})
-            )
-            before = after
-        made.append(GraphDocument(nodes=nodes, relationships=edges, source=Document(page_content=each["task"])))
-    begun = time.perf_counter()
-    graph.add_graph_documents(made)
     return time.perf_counter() - begun
 
 
 def peak_memory(count: int) -> float:
     """Peak resident MB of a fresh process that ingests ``count`` trajectories into SQLite."""
     result = subprocess.run(
-        [sys.executable, __file__, "--memory", str(count)], capture_output=True, text=True, check=True
+        [sys.executable, __file__, "--memory-of", str(count)], capture_output=True, text=True, check=True
     )
     return float(result.stdout)
 
@@ -114,7 +101,9 @@ def measure_memory(count: int) -> None:
         with file.open("w") as stream:
             stream.writelines(json.dumps(each) + "\n" for each in documents(count))
         ingest(f"sqlite:///{folder}/g.db", file, None)
-    sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    # Not ru_maxrss, which a process takes over from the one that started it.
+    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    sys.stdout.write(str(int(peak) / 1024))
 
 
 def report(name: str, figures: dict[str, float], ratios: dict[str, float]) -> None:
@@ -123,49 +112,50 @@ def report(name: str, figures: dict[str, float], ratios: dict[str, float]) -> No
     sys.stdout.flush()
 
 
-def compare(name: str, url: str, file: Path, count: int, password: str | None) -> float:
-    """Batched against one by one on one store; steps a second of the batched way."""
-    few = max(count // 20, 10)
+def compare(name: str, url: str, file: Path, count: int, few: int, password: str | None) -> None:
+    """The whole way of ``count`` trajectories against plainer ways for ``few``."""
     seconds = ingest(url, file, password)
-    with open_store(Settings(store=url, neo4j_password=password)) as store:
-        single = one_by_one(store, few)
-    rate, single_rate = count * STEPS / seconds, few * STEPS / single
-    report(
-        name,
-        {"steps_per_second": rate, "seconds": seconds, "one_by_one_steps_per_second": single_rate},
-        {"batched_to_one_by_one": rate / single_rate},
-    )
-    return rate
+    rate = count * STEPS / seconds
+    figures = {"trajectories": count, "seconds": seconds, "steps_per_second": rate, "others_trajectories": few}
+    settings = Settings(store=url, neo4j_password=password)
+    others: dict[str, float | None] = {}
+    with open_store(settings) as store:
+        others["merge_a_trajectory"] = few * STEPS / one_by_one(store, records(few, seed=1))
+    if password is not None:
+        some = records(few, seed=2)
+        others["merge_a_row"] = plain(settings, url, some, STEP)
+        others["langchain"] = langchain(settings, url, some)
+    known = {other: value for other, value in others.items() if value is not None}
+    figures |= {f"{other}_steps_per_second": value for other, value in known.items()}
+    report(name, figures, {f"over_{other}": rate / value for other, value in known.items()})
 
 
 def main() -> None:
     """Run them all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--few", type=int, default=100, help="trajectories that the plainer ways write")
+    parser.add_argument("--part", choices=PARTS, action="append", help="measure only this; may be repeated")
+    parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.memory:
-        measure_memory(arguments.memory)
+    if arguments.memory_of:
+        measure_memory(arguments.memory_of)
         return
+    parts = arguments.part or PARTS
     uri, password = os.environ.get("REGRAPH_TEST_NEO4J_URI"), os.environ.get("REGRAPH_TEST_NEO4J_PASSWORD")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trajectories.jsonl"
         with file.open("w") as stream:
             stream.writelines(json.dumps(each) + "\n" for each in documents(arguments.count))
-        compare("ingest_merge_sqlite", f"sqlite:///{folder}/g.db", file, arguments.count, None)
-        if uri and password:
-            from neo4j import GraphDatabase
-
-            with GraphDatabase.driver(uri, auth=("neo4j", password)) as driver:
-                driver.execute_query("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS")
-            rate = compare("ingest_merge_neo4j", uri, file, arguments.count, password)
-            few = max(arguments.count // 20, 10)
-            theirs = few * STEPS / by_langchain(uri, password, few)
-            report(
-                "ingest_langchain_graph_documents", {"steps_per_second": theirs}, {"ours_to_langchain": rate / theirs}
-            )
-    small, large = peak_memory(max(arguments.count // 10, 10)), peak_memory(arguments.count)
-    report("ingest_memory", {"peak_mb_tenth": small, "peak_mb_whole": large}, {"whole_to_tenth": large / small})
+        if "sqlite" in parts:
+            compare("ingest_merge_sqlite", f"sqlite:///{folder}/g.db", file, arguments.count, arguments.few, None)
+        if "neo4j" in parts and uri and password:
+            with GraphDatabase.driver(uri, auth=("neo4j", password)) as driver, driver.session() as session:
+                session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS").consume()
+            compare("ingest_merge_neo4j", uri, file, arguments.count, arguments.few, password)
+    if "memory" in parts:
+        small, large = peak_memory(max(arguments.count // 10, 10)), peak_memory(arguments.count)
+        report("ingest_memory", {"peak_mb_tenth": small, "peak_mb_whole": large}, {"whole_to_tenth": large / small})
 
 
 if __name__ == "__main__":

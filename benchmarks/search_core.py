@@ -29,10 +29,14 @@ def grown(examples: int, settings: SearchSettings) -> tuple[Tree, Knowledge]:
     """A search of 400 rollouts over a graph of 1,000 transitions, with outcomes drawn at random."""
     rng = Random(1)
     names = [ROOT, *(f"technique {k}" for k in range(1, TECHNIQUES))]
-    each = max(1, examples // (TECHNIQUES * OUT_DEGREE))
-    statistics = TransitionStatistics(examples=each, gain_count=each, gain_sum=each * 0.5)
     pairs = [(u, v) for u in names for v in rng.sample(names[1:], OUT_DEGREE)]
-    facts = knowledge([Transition(before=u, after=v, statistics=statistics) for u, v in pairs], settings, Level.GPU)
+    each, more = divmod(examples, len(pairs))
+    transitions = []
+    for place, (u, v) in enumerate(pairs):
+        count = each + (place < more)
+        statistics = TransitionStatistics(examples=count, gain_count=count, gain_sum=count * 0.5)
+        transitions.append(Transition(before=u, after=v, statistics=statistics))
+    facts = knowledge(transitions, settings, Level.GPU)
     tree = Tree.rooted(ROOT)
     for number in range(ROLLOUTS):
         steps = walk(tree, select(tree, facts, settings), facts, settings, rng, settings.step_cap)
@@ -71,6 +75,7 @@ def main() -> None:
             tree, facts = grown(examples, settings)
             figures[f"{mode}, {examples} examples"] = round(selections_per_second(tree, facts, settings))
     flat = figures["graph, 100000 examples"] / figures["graph, 100 examples"]
+    figures["transitions of the graph"] = TECHNIQUES * OUT_DEGREE
     figures["edges in the tree"] = len(tree.edges)
     ratios = {"100000 / 100 examples": round(flat, 3)}
     print(json.dumps({"benchmark": "search_core", "figures": figures, "ratios": ratios}))

@@ -21,9 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from regraph_db.opening import open_store
 from regraph_db.records import Interval, Level, Step, Trajectory, Verdict, VerdictKind
 from regraph_db.settings import load
-from regraph_db.store import GraphStore, open_store
+from regraph_db.store import GraphStore
 from search.generators import Answer, Generator, Prompt, Sampling
 from search.run import open_search, work
 from search.settings import SearchSettings

@@ -123,14 +123,18 @@ def list_(store: str | None, as_json: bool) -> None:
             ]
         )
         return
-    wide = max((len(one.task.name) for one in found), default=0)
+    wide = max([len("task"), *(len(one.task.name) for one in found)])
+    if found:
+        click.echo(
+            f"{'id':8}  {'task':{wide}}  {'strategy':8}  {'level':10}  {'status':8}  {'calls':>11}  {'best':>8}  begun"
+        )
     for one in found:
         speed = f"{figure(best[one.id])}x" if best[one.id] else "correct" if one.best_attempt else "–"
         click.echo(
             f"{one.id[:8]}  {one.task.name:{wide}}  {one.strategy:8}  {one.level:10}  {one.status:8}  "
             f"{one.calls:>5}/{one.budget:<5}  {speed:>8}  {one.created_at:%Y-%m-%d %H:%M}"
         )
-    click.echo(f"{len(found)} searches.", err=True)
+    click.echo("1 search." if len(found) == 1 else f"{len(found)} searches.", err=True)
 
 
 def _best_speedup(snapshot: Any) -> float | None:
@@ -151,7 +155,7 @@ def show(search_id: str, store: str | None, as_json: bool) -> None:
     """
     from regraph_db.opening import open_store
     from regraph_db.settings import load
-    from search.drawing import path_keys, tree_document, tree_lines
+    from search.drawing import legend, path_keys, tree_document, tree_lines
     from search.outcome import outcome_of
     from search.report import summary_lines
 
@@ -163,7 +167,8 @@ def show(search_id: str, store: str | None, as_json: bool) -> None:
         print_json({**outcome.document(), "status": record.status, "tree": tree_document(snapshot, outcome.attempts)})
         return
     steps = outcome.best.steps if outcome.best else ()
-    for line in (*summary_lines(outcome), "", *tree_lines(snapshot, outcome.attempts, best=path_keys(steps))):
+    tree = tree_lines(snapshot, outcome.attempts, best=path_keys(steps))
+    for line in (*summary_lines(outcome), "", *tree, "", *legend(record.level)):
         click.echo(line)
 
 

@@ -16,8 +16,8 @@ from search.progress import Progress, Watcher, said_of
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: Seconds between two looks at the panel.
-_REFRESH = 0.2
+#: Times a second that the panel is drawn.
+REFRESHES = 2
 
 
 @contextmanager
@@ -45,6 +45,8 @@ class _Lines:
         if progress.note and progress.note != self._note:
             self._note = progress.note
             self._say(f"note: {progress.note}")
+        if not progress.own_calls:
+            return
         if best != self._best:
             self._best = best
             self._say(f"call {progress.own_calls}: new best, {_speed(progress, self._level)}, by {_path(progress)}")
@@ -64,38 +66,43 @@ def _panel(title: str, level: Level) -> Iterator[Watcher]:
     from rich.console import Console
     from rich.live import Live
 
-    began = last = time.monotonic()
-    with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
+    began = time.monotonic()
+    seen: list[Progress] = []
 
-        def watch(progress: Progress) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last >= _REFRESH:
-                last = now
-                live.update(_table(title, progress, level, now - began))
+    def table() -> Table:
+        return _table(title, seen[0] if seen else Progress(0), level, time.monotonic() - began)
 
-        yield watch
+    # The same object comes every time, so it is kept from the first call on, and drawn as it stands.
+    with Live(get_renderable=table, console=Console(stderr=True), refresh_per_second=REFRESHES, transient=True):
+        yield lambda progress: None if seen else seen.append(progress)
 
 
 def _table(title: str, progress: Progress, level: Level, seconds: float) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     table.title = title
     table.title_justify = "left"
-    rate = 60 * progress.own_calls / seconds if seconds else 0.0
     calls = max(progress.calls, progress.own_calls)
+    rate = f", {60 * progress.own_calls / seconds:.1f} a minute" if progress.own_calls else ""
     for name, text in (
         ("best so far", _speed(progress, level)),
-        ("calls", f"{calls} of {progress.budget}, {rate:.0f} a minute"),
+        ("calls", f"{calls} of {progress.budget}{rate}, {_clock(seconds)}"),
         ("verdicts", _counts(progress)),
-        ("path", _path(progress)),
+        ("path", " → ".join(progress.path)),
         ("latest", said_of(progress.latest) if progress.latest else ""),
+        ("now", progress.doing),
         ("note", progress.note),
     ):
         if text:
-            table.add_row(f"[bold]{name}[/bold]", text)
+            table.add_row(f"[bold]{name}[/bold]", Text(text))
     return table
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"
 
 
 def _speed(progress: Progress, level: Level) -> str:

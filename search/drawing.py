@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from regraph_db.records import Attempt, ExploredEdge, SearchSnapshot
+from regraph_db.records import Attempt, ExploredEdge, Level, SearchSnapshot
 from search.figures import figure
 from search.progress import said_of
 
@@ -55,6 +55,17 @@ def tree_lines(
 
     draw(snapshot.root, "")
     return lines
+
+
+def legend(level: Level) -> list[str]:
+    """What the figures of the tree are, for a person."""
+    kind = {Level.GPU: "measured speedup", Level.MODELLED: "modelled speedup"}.get(level)
+    return [
+        "N: visits; Q: mean return; best: best return; [what was said of the attempts]; *: leads to the best kernel.",
+        f"A return is the reward for the {kind}; -1: failed."
+        if kind
+        else "A return is 1 + the log2 gain of the path's techniques on other tasks, which is no speed; -1: failed.",
+    ]
 
 
 def _figures(edge: ExploredEdge) -> str:

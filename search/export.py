@@ -47,12 +47,12 @@ def _export(outcome: SearchOutcome, search: Search, folder: Path) -> list[Path]:
         files["kernel.cu"] = best.code
         files["evidence.json"] = best.verdict.model_dump_json(indent=2) + "\n"
         files["README.md"] = _page(outcome, best, search)
-        before = search.start_code
+        before, former = search.start_code, "start.cu"
         for number, step in enumerate(best.steps, 1):
             name = f"path/{number:02}-{_UNSAFE.sub('-', (step.technique or outcome.strategy).lower()).strip('-')}"
             files[f"{name}.cu"] = step.code
-            files[f"{name}.diff"] = diff(before, step.code, "before", step.technique or outcome.strategy)
-            before = step.code
+            files[f"{name}.diff"] = diff(before, step.code, former, f"{name}.cu")
+            before, former = step.code, f"{name}.cu"
     written = []
     for relative, text in files.items():
         path = folder / relative
@@ -73,6 +73,7 @@ def _page(outcome: SearchOutcome, best: BestKernel, search: Search) -> str:
     speed = f"{figure(best.speedup)} times the baseline" if best.speedup is not None else "not known"
     if verdict.speedup is not None and best.speedup is not None:
         speed += f" (95 % interval {figure(verdict.speedup.low)} to {figure(verdict.speedup.high)})"
+    own = " --from start.cu" if search.settings.get("start") == "kernel" else ""
     lines = [
         f"# {outcome.task}: {outcome.strategy}",
         "",
@@ -83,7 +84,7 @@ def _page(outcome: SearchOutcome, best: BestKernel, search: Search) -> str:
         f"- GPU: {verdict.evidence.gpu or 'none'}; nvcc {verdict.evidence.nvcc or 'unknown'}",
         f"- Again: `regraph search run {outcome.task} --model {outcome.model.partition('#')[0]} --strategy "
         f"{outcome.strategy} --mode {search.settings.get('mode', 'graph')} --budget {outcome.budget} --seed "
-        f"{outcome.seed} --level {outcome.level}`, with the settings in `search.json`",
+        f"{outcome.seed} --level {outcome.level}{own}`, with the settings in `search.json`",
         "",
         "| step | technique | verdict | speedup |",
         "| --- | --- | --- | --- |",

@@ -11,8 +11,8 @@ from typing import Any
 from regraph_db.errors import RegraphError
 from regraph_db.records import Attempt, Level, Search, Verdict
 from regraph_db.store import GraphStore
+from search.candidates import Judging
 from search.progress import better, said_of, worth
-from search.runner import Judging
 from search.settings import SearchSettings
 from verify import Task
 

@@ -23,6 +23,7 @@ class Progress:
     path: tuple[str, ...] = ()  #: techniques of the rollout that moved last
     latest: Attempt | None = None
     note: str = ""  #: something that a person should know, e.g. that an example did not fit
+    doing: str = ""  #: what the runner waits for
 
     def count(self, attempt: Attempt) -> None:
         """Take one finished attempt in."""

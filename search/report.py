@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regraph_db.records import Level
 from search.figures import figure
-from search.outcome import SearchOutcome
+from search.outcome import SPEED_NOTES, SearchOutcome
 
 
 def summary_lines(outcome: SearchOutcome) -> list[str]:
@@ -20,7 +20,9 @@ def summary_lines(outcome: SearchOutcome) -> list[str]:
         lines.append("No correct kernel was found.")
     else:
         lines.append(f"Best: {_speed(outcome)}; path: {' → '.join(best.path) or 'one prompt'}")
-    lines += [f"Note: {note}." for note in outcome.notes]
+    # What was not measured stands in the line of the best kernel already.
+    said = SPEED_NOTES.get(outcome.level) if best is not None else None
+    lines += [f"Note: {note}." for note in outcome.notes if note != said]
     if outcome.seconds.get("total") and outcome.calls:
         own = outcome.seconds["store"] + outcome.seconds["search"]
         lines.append(

@@ -10,18 +10,31 @@ from typing import Any
 from regraph_db.errors import InputError
 from regraph_db.records import ROOT, Level, Runner, Search, SearchStatus, State, TaskReference
 from regraph_db.store import GraphStore
+from search.candidates import Judging, Workshop
 from search.generators import Generator
 from search.outcome import SearchOutcome, conclude, outcome_of
-from search.progress import Watcher
-from search.runner import Judging, SearchRunner
+from search.progress import Progress, Watcher
+from search.runner import SearchRunner
 from search.seconds import Stopwatch
 from search.settings import SearchSettings
-from search.strategies import STRATEGIES, Ground, make_strategy
+from search.strategies import Ground, strategy_named
 from search.timed_store import timed
 from verify import Task
 
 #: Kept in a search's settings beside those of :class:`SearchSettings`.
 _START, _GPU, _BASELINE_SECONDS = "start", "gpu", "baseline_seconds"
+
+
+def check_graph(store: GraphStore, task: Task, strategy: str) -> None:
+    """Raise :class:`InputError` when the graph gives ``strategy`` nothing to begin with, or it is unknown."""
+    if not strategy_named(strategy).needs_transitions:
+        return
+    if not any(transition.before == ROOT for transition in store.transitions(without_task=task.name)):
+        raise InputError(
+            f"the graph knows no technique to begin with (no transition out of `{ROOT}` from another task).",
+            where=store.url,
+            fix="Bring trajectories in with `regraph ingest add FILE…`.",
+        )
 
 
 def open_search(
@@ -39,9 +52,10 @@ def open_search(
     search_id: str | None = None,
 ) -> Search:
     """Write a new search into the store. ``start_code`` is the user's own kernel, which then is the baseline too;
-    ``gpu`` is the text about the GPU that FSR's prompts carry."""
-    if strategy not in STRATEGIES:
-        raise InputError(f"unknown strategy `{strategy}`.", fix=f"Choose one of {', '.join(STRATEGIES)}.")
+    ``gpu`` is the text about the GPU that FSR's prompts carry.
+
+    Raises :class:`InputError` as :func:`check_graph` does, with nothing written."""
+    check_graph(store, task, strategy)
     search = Search(
         id=search_id or uuid.uuid4().hex,
         task=TaskReference(name=task.name, hash=task.hash),
@@ -100,21 +114,27 @@ def work(
     watch = watch or Stopwatch()
     counted = timed(store, watch)
     ground = Ground(counted, search, task, settings, gpu=str(search.settings.get(_GPU, "")))
+    workshop = Workshop(
+        search,
+        task,
+        generator,
+        judge,
+        settings,
+        Progress(search.budget, search.calls),
+        watch,
+        baseline=baseline_of(search),
+        baseline_seconds=search.settings.get(_BASELINE_SECONDS),
+    )
     runner = SearchRunner(
         counted,
         search,
-        task,
-        make_strategy(search.strategy, ground),
-        generator,
-        judge,
+        strategy_named(search.strategy)(ground),
+        workshop,
         settings,
         runner=Runner(
             id=uuid.uuid4().hex, search=search.id, host=platform.node(), pid=os.getpid(), lease=settings.lease
         ),
         stream=stream,
-        baseline=baseline_of(search),
-        baseline_seconds=search.settings.get(_BASELINE_SECONDS),
-        watch=watch,
         watcher=watcher,
     )
     runner.run()
@@ -128,7 +148,7 @@ def finish(
     record = store.search(search)
     if record.status is SearchStatus.FINISHED:
         return outcome_of(store, search)
-    shortened = runner.shortened if runner else {}
+    shortened = runner.workshop.shortened if runner else {}
     notes = [f"{left_out} in {count} prompts, which did not fit the context" for left_out, count in shortened.items()]
     if record.calls < record.budget:
         notes.append(

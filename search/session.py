@@ -23,7 +23,7 @@ from search.generators import open_generator
 from search.hardware import gpu_text
 from search.outcome import SearchOutcome, outcome_of
 from search.report import summary_lines
-from search.run import check_task, finish, open_search, work
+from search.run import check_graph, check_task, finish, open_search, work
 from search.seconds import Stopwatch
 from search.settings import SearchSettings
 from verify.judge import Judge
@@ -59,6 +59,7 @@ class Session:
     def start(self, name: str) -> SearchOutcome:
         """A new search."""
         task = load_task(name)
+        check_graph(self.store, task, self.chosen["strategy"])  # before the model is loaded
         watch = Stopwatch()
         kernel = self._kernel()
         model = self._open_model()
@@ -92,6 +93,7 @@ class Session:
             self.store.extend_search(search.id, budget)
             search = self.store.search(search.id)
         if search.status is SearchStatus.FINISHED:
+            self._say(f"search {search.id[:8]} is finished; a larger --budget goes on with it")
             return outcome_of(self.store, search.id)
         self.store.reclaim()
         return self._go_on(search, folder)

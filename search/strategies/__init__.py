@@ -13,11 +13,11 @@ STRATEGIES: dict[str, type[Strategy]] = {
     strategy.name: strategy for strategy in (GraphSearch, RandomWalk, Retrieval, OneShot, ChainOfThought, FeatureSearch)
 }
 
-__all__ = ["STRATEGIES", "Ask", "Ground", "Plan", "Strategy", "make_strategy"]
+__all__ = ["STRATEGIES", "Ask", "Ground", "Plan", "Strategy", "strategy_named"]
 
 
-def make_strategy(name: str, ground: Ground) -> Strategy:
-    """The strategy of that name over ``ground``. Raises :class:`InputError` for an unknown name."""
+def strategy_named(name: str) -> type[Strategy]:
+    """Raises :class:`InputError` for an unknown name."""
     if name not in STRATEGIES:
         raise InputError(f"unknown strategy `{name}`.", fix=f"Choose one of {', '.join(STRATEGIES)}.")
-    return STRATEGIES[name](ground)
+    return STRATEGIES[name]

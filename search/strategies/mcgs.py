@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from regraph_db.errors import InputError
-from regraph_db.records import ROOT, Attempt, SearchSnapshot, State, VerdictKind
+from regraph_db.records import Attempt, SearchSnapshot, State, VerdictKind
 from search import prompt
 from search.answer import Outcome
 from search.core import Halted, Judged, Selection, Step, Tree, Walked, select, walk
@@ -23,10 +22,10 @@ class GraphSearch(Strategy):
     """Monte Carlo Graph Search over the reasoning graph."""
 
     name = "mcgs"
+    needs_transitions = True
 
     def plan(self, snapshot: SearchSnapshot, rng: Random) -> Plan:
         ground = self.ground
-        self._refuse_empty_graph()
         tree = Tree.of(snapshot)
         selection = select(tree, ground.knowledge, ground.settings)
         for expansion in selection.expansions:
@@ -37,14 +36,6 @@ class GraphSearch(Strategy):
             return self._walk(tree, selection, states, rng, granted)
 
         return Plan(ground.settings.step_cap, rollout, selection.path)
-
-    def _refuse_empty_graph(self) -> None:
-        if not self.ground.knowledge.after(ROOT):
-            raise InputError(
-                f"the graph knows no technique to begin with (no transition out of `{ROOT}` from another task).",
-                where=self.ground.store.url,
-                fix="Bring trajectories in with `regraph ingest add FILE…`.",
-            )
 
     def _walk(
         self,
@@ -120,13 +111,13 @@ class RandomWalk(GraphSearch):
     name = "random"
 
     def plan(self, snapshot: SearchSnapshot, rng: Random) -> Plan:
-        self._refuse_empty_graph()
         tree = Tree.rooted(snapshot.root)
 
         def rollout(granted: int) -> Rollout:
             return self._walk(tree, Selection((), False), {}, rng, granted, shared=False)
 
-        return Plan(self.ground.settings.step_cap, rollout)
+        settings = self.ground.settings  # a walk keeps nothing for the next one, so its attempts are no steps of it
+        return Plan(settings.step_cap * settings.attempts_at_node, rollout)
 
 
 def judged(attempt: Attempt) -> Judged:

@@ -51,6 +51,8 @@ class Strategy(ABC):
     name: ClassVar[str]
     #: Whether rollouts of one runner may be interleaved.
     interleaves: ClassVar[bool] = True
+    #: Whether it walks the reasoning graph, and so has nothing to do in an empty one.
+    needs_transitions: ClassVar[bool] = False
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground

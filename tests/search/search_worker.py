@@ -68,7 +68,7 @@ def _forked(url: str, search: str, stream: str) -> tuple[int, int]:
     if not child:
         os.close(reading)
         try:
-            labour(url, search, stream, lambda _: os.write(writing, b".") and None)
+            labour(url, search, stream, lambda seen: seen.own_calls and os.write(writing, b".") and None)
         finally:
             os._exit(0)
     os.close(writing)

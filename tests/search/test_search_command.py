@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from search_doubles import FakeJudge, Faulty, Scripted
 
+from regraph_db.opening import open_store
+from regraph_db.settings import load
 from regraph_db.store import GraphStore
 from search import run_search
 from search.outcome import SearchOutcome
@@ -89,6 +91,16 @@ def test_a_bad_model_file_is_named(
     assert result.returncode == 3
     assert said in result.stderr
     assert str(path) in result.stderr
+
+
+def test_an_empty_graph_is_told_before_the_model_is_looked_at(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/empty.db"
+    open_store(load(), url=url, create=True).close()
+    result = regraph("search", "run", "saxpy", "--store", url, "--model", "nowhere.gguf")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "regraph ingest add" in result.stderr
+    with open_store(load(), url=url) as store:
+        assert store.searches() == []
 
 
 def test_wrong_usage(store_url: str, store: GraphStore) -> None:

@@ -179,6 +179,7 @@ def test_an_empty_graph_is_refused_with_advice(task: Task, tmp_path: pytest.Temp
     with open_store(load(), url=f"sqlite:///{tmp_path}/empty.db", create=True) as store:
         with pytest.raises(InputError, match="regraph ingest add"):
             run_search(task, generator=Scripted(), judge=FakeJudge(), store=store, budget=5)
+        assert store.searches() == [], "a search that cannot begin leaves nothing"
         assert (
             run_search(task, generator=Scripted(), judge=FakeJudge(), store=store, strategy="cot", budget=5).calls == 5
         )
