@@ -180,7 +180,8 @@ def trajectories_(ctx: click.Context, folder: Path | None, update: Path | None, 
     Example:
       regraph eval trajectories --update docs/cudaeval.md
     """
-    from cudaeval import TRAJECTORIES, catalogue, page_marks
+    from cudaeval import TRAJECTORIES, catalogue
+    from regraph_db import page_marks
 
     entries = catalogue.entries(folder or TRAJECTORIES)
     if update is not None:
@@ -227,8 +228,9 @@ def mutate_(
       regraph eval mutate saxpy histogram --count 8
       regraph eval mutate --keep --update docs/cudaeval.md
     """
-    from cudaeval import caught, page_marks, shipped
+    from cudaeval import caught, shipped
     from cudaeval.mutate import Mutant, check, read_harmless
+    from regraph_db import page_marks
     from regraph_db.records import Level, Verdict
     from verify import Judge
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
@@ -17,6 +18,7 @@ from regraph_db.errors import EnvironmentFault, InputError
 from regraph_db.opening import open_store
 from regraph_db.records import Level
 from regraph_db.settings import load, section
+from search.generators.opening import LANGCHAIN
 from search.settings import SearchSettings
 from verify import Judge, Task, list_tasks, load_task
 from verify.judge import best_level
@@ -40,23 +42,42 @@ def launch(
     if not models:
         raise EnvironmentFault("no model is named.", fix="Give --model FILE.gguf or --model langchain:PROVIDER/NAME.")
     tasks = select(names, chosen["tier"], chosen["split"])
+    named = {name_of(model): model for model in models}
     jobs = chosen["jobs"]
     verify = section("verify", VerifySettings)
     gpus = chosen["gpus"] or (verify.gpu,)
     verify = verify.model_copy(update={"gpu": gpus[0]})
     level = Level(chosen["level"] or verify.level or best_level(verify))
     threads = settings.threads or max(1, (os.cpu_count() or 1) // 2 // jobs)
-    post = Post(out.with_suffix(".graphs").absolute(), settings.model_copy(update={"threads": threads}), verify)
+    graphs = out.with_suffix(".graphs").absolute()
+    post = Post(graphs, settings.model_copy(update={"threads": threads}), verify, named)
     terms = Terms(
         budget=settings.budget, level=level, seed=chosen["seed"], mode=settings.mode, settings=changed(settings)
     )
-    wanted = list(cells(tasks, chosen["strategies"], models, chosen["samples"], terms))
+    wanted = list(cells(tasks, chosen["strategies"], list(named), chosen["samples"], terms))
     with Results(out, terms) as results:
         with open_store(shared) as store:
             copy_base(store, post.graphs)
         if level is Level.GPU and jobs > 1:
             time_references(tasks, verify)
         return run(wanted, results, lambda missing: solve(missing, post, gpus, jobs), progress), len(wanted)
+
+
+def name_of(model: str) -> str:
+    """What results call a model: the same file has the same name wherever it lies, another one another.
+
+    Raises :class:`EnvironmentFault` for a file that cannot be read.
+    """
+    if model.startswith(LANGCHAIN):
+        return model
+    file = Path(model).expanduser()
+    try:
+        with file.open("rb") as stream:
+            return f"{file.name}@{hashlib.file_digest(stream, 'sha256').hexdigest()[:8]}"
+    except OSError as error:
+        raise EnvironmentFault(
+            f"the model cannot be read: {error.strerror}.", where=model, fix="Give the path of a GGUF file."
+        ) from None
 
 
 def time_references(tasks: Sequence[Task], verify: VerifySettings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any
 
@@ -9,6 +10,8 @@ from cudaeval.metrics import Estimate
 from cudaeval.report import Line, Report, notes, sections, tiers
 from regraph_db.errors import EnvironmentFault
 
+#: What notes quote as Markdown does.
+_QUOTED, _CODE = re.compile(r"`([^`]+)`"), r"<code>\1</code>"
 _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1f2933; }
 table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
@@ -41,7 +44,7 @@ def html(report: Report) -> str:
         parts.append(
             f'<h2>{escape(section.title)}</h2><div class="scroll"><table><tr>{heading}</tr>{body}</table></div>'
         )
-    said = "".join(f"<p>{escape(note)}</p>" for note in notes(report))
+    said = "".join(f"<p>{_QUOTED.sub(_CODE, escape(note))}</p>" for note in notes(report))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>CUDAEval report</title>'
         f"<style>{_STYLE}</style></head><body><h1>CUDAEval report</h1>{said}{''.join(parts)}</body></html>\n"

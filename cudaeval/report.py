@@ -107,7 +107,7 @@ def build(
         Line(strategy, model, len(group), summarise(by_task(group), k), mean_curve(group, terms.budget))
         for (strategy, model), group in groups.items()
     ]
-    lines.sort(key=lambda line: (_worth(line.summaries[ALL]), line.strategy, line.model), reverse=True)
+    lines.sort(key=lambda line: (-_worth(line.summaries[ALL]), line.strategy, line.model))
     return Report(terms, k, len(shared), tuple(lines), tuple(kept), tuple(t for t in tasks if t not in shared))
 
 
@@ -282,7 +282,9 @@ def notes(report: Report) -> list[str]:
             f"speedup@{report.k} counts a failed search as 0; `solved only` leaves failed ones out, as the ReGraphT "
             "paper does, and so does the geometric mean. `bound` is the share of the GPU's limit."
         )
-    found.append("In brackets: 95 % bootstrap intervals over tasks.")
+    found.append(
+        "In brackets: 95 % bootstrap intervals over tasks; over few tasks, or all solved, they are too narrow."
+    )
     if report.left_out:
         found.append(
             f"Left out, because not every strategy has {report.k} finished on them: {', '.join(report.left_out)}."

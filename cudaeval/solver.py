@@ -15,10 +15,10 @@ import shutil
 import signal
 import threading
 from collections import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
@@ -55,10 +55,11 @@ class Post:
     graphs: Path
     search: SearchSettings
     verify: VerifySettings
+    models: Mapping[str, str]  #: what opens each model, by its name in the results
 
     def on(self, gpu: int) -> Post:
         """The same, on another GPU."""
-        return Post(self.graphs, self.search, self.verify.model_copy(update={"gpu": gpu}))
+        return replace(self, verify=self.verify.model_copy(update={"gpu": gpu}))
 
 
 def copy_base(store: GraphStore, graphs: Path) -> None:
@@ -116,7 +117,7 @@ class Solver:
     def _generator(self, model: str) -> Generator:
         if self._model is None or self._model[0] != model:
             self._let_go()
-            self._model = (model, open_generator(model, self._post.search))
+            self._model = (model, open_generator(self._post.models[model], self._post.search))
         return self._model[1]
 
     def _let_go(self) -> None:

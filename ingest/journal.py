@@ -17,8 +17,7 @@ class Journal:
     """An append-only file of verified trajectories, removed when the run is whole.
 
     With ``resume`` what it holds is taken as it stands; without, it starts anew. One line is one trajectory, so that
-    a kill
-    between two writes loses at most the last one, which is then judged again.
+    a kill between two writes loses at most the last one, which is then judged again.
     """
 
     def __init__(self, folder: Path, run: Sequence[object], *, resume: bool, write: bool = True) -> None:
@@ -62,7 +61,7 @@ class Journal:
         return [Verdict.model_validate(each) for each in json.loads(self._stream.readline())["verdicts"]]
 
     def add(self, trajectory: str, verdicts: Sequence[Verdict]) -> None:
-        """Keep the verdicts; on the disk when it returns."""
+        """Keep the verdicts; when it returns, a kill of this process loses them no more."""
         if self._stream is None or trajectory in self._offsets:
             return
         line = json.dumps(

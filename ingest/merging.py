@@ -19,7 +19,7 @@ from ingest.relabel import Relabeller
 from ingest.settings import IngestSettings
 from ingest.techniques import shipped
 from ingest.verification import Item, Submits, Verified, Verifier
-from regraph_db.derive import Outline
+from regraph_db.derive import Outline, Trust, reach, trust
 from regraph_db.names import resolve
 from regraph_db.records import Alias, Level, Trajectory
 from regraph_db.store import GraphStore
@@ -39,6 +39,7 @@ class Summary:
     level: Level
     read: int = 0
     merged: int = 0
+    verified: int = 0  #: known ones that were verified further now
     duplicates: int = 0
     rejected: int = 0
     steps: int = 0
@@ -60,6 +61,7 @@ class Summary:
         return {
             "read": self.read,
             "merged": self.merged,
+            "verified": self.verified,
             "duplicates": self.duplicates,
             "rejected": self.rejected,
             "steps": self.steps,
@@ -109,7 +111,7 @@ class Run:
             {technique.name for technique, _, _ in self.store.techniques()} if self.dry_run else set()
         )
         self._known_transitions = {(t.before, t.after) for t in self.store.transitions()} if self.dry_run else set()
-        self._seen: set[str] = set()
+        self._seen: dict[str, Trust] = {}
 
     def files(self, names: Sequence[str]) -> Summary:
         """Ingest files, one after the other. Raises :class:`InputError` for a file that cannot be read at all."""
@@ -200,11 +202,16 @@ class Run:
             self._merge(list(self._sound(batch, rejections)))
 
     def _unknown(self, items: Iterator[Item]) -> Iterator[Item]:
-        """Leave out what the graph holds already, so that it is not judged again."""
+        """Leave out what the graph holds already, verified as far as it is to be, so that it is not judged again."""
         while batch := list(islice(items, self.settings.in_flight)):
-            known = self.store.has_trajectories([item.trajectory.id for item in batch])
-            self.summary.duplicates += sum(item.trajectory.id in known for item in batch)
-            yield from (item for item in batch if item.trajectory.id not in known)
+            known = self.store.known_trajectories([item.trajectory.id for item in batch])
+            for item in batch:
+                standing = known.get(item.trajectory.id)
+                wanted = reach(self.level if item.measured is None else Level.GPU)
+                if standing is None or standing[0] < wanted:
+                    yield item
+                else:
+                    self.summary.duplicates += 1
 
     def _sound(self, batch: Iterable[Verified], rejections: Rejections) -> Iterator[Trajectory]:
         for each in batch:
@@ -228,6 +235,7 @@ class Run:
         elif batch:
             report = self.store.merge_trajectories(batch, aliases)
             self.summary.merged += report.merged
+            self.summary.verified += report.verified
             self.summary.duplicates += report.duplicates
             self.summary.steps += report.steps
             self.summary.new_techniques.update(report.new_techniques)
@@ -243,12 +251,17 @@ class Run:
                 self.summary.review.append(alias.alias)
 
     def _would_merge(self, batch: Sequence[Trajectory], walks: Sequence[list[tuple[str, str]]]) -> None:
-        stored = self.store.has_trajectories([trajectory.id for trajectory in batch])
+        stored = self.store.known_trajectories([trajectory.id for trajectory in batch])
         for trajectory, walk in zip(batch, walks, strict=True):
-            if trajectory.id in stored or trajectory.id in self._seen:
+            standing = self._seen.get(trajectory.id, stored.get(trajectory.id))
+            reached = trust(step.verdict for step in trajectory.steps)
+            if standing is not None and reached <= standing:
                 self.summary.duplicates += 1
                 continue
-            self._seen.add(trajectory.id)
+            self._seen[trajectory.id] = reached
+            if standing is not None:
+                self.summary.verified += 1
+                continue
             self.summary.merged += 1
             self.summary.steps += len(walk)
             self.summary.new_techniques.update(after for _, after in walk if after not in self._known_techniques)

@@ -12,9 +12,10 @@ def text_of(summary: Summary) -> str:
     document = summary.document()
     techniques, transitions = document["techniques"], document["transitions"]
     head = "Would merge" if summary.dry_run else "Merged"
+    further = f"{summary.verified:,} of the known verified further, " if summary.verified else ""
     lines = [
         f"{head} {summary.merged:,} of {summary.read:,} trajectories ({summary.steps:,} steps); "
-        f"{summary.duplicates:,} known already, {summary.rejected:,} rejected.",
+        f"{further}{summary.duplicates:,} known already, {summary.rejected:,} rejected.",
         f"Techniques: {techniques['new']} new, {techniques['known']} known. "  # type: ignore[index]
         f"Transitions: {transitions['new']} new, {transitions['known']} known.",  # type: ignore[index]
     ]

@@ -25,19 +25,13 @@ class IngestSettings(Section):
         "or also techniques first seen in trajectories, as the paper does (arXiv 2510.19873)",
     )
     accept: float = Field(
-        0.69,
+        0.75,
         ge=0,
         le=1,
-        description="similarity above which a name is relabelled without asking; tuned on the pairs' tuning half",
-    )
-    margin: float = Field(
-        0.02,
-        ge=0,
-        le=1,
-        description="least lead of the best technique over the second for accepting alone; tuned likewise",
+        description="confidence from which a name is relabelled without asking; tuned on ingest/relabel/pairs.toml",
     )
     doubt: float = Field(
-        0.45, ge=0, le=1, description="similarity below which a name is new without doubt; tuned likewise"
+        0.10, ge=0, le=1, description="confidence below which a name is new without doubt; tuned likewise"
     )
     candidates: int = Field(
         10, ge=1, le=10, description="techniques that a model chooses from, whatever the graph's size (ours)"
@@ -52,7 +46,7 @@ class IngestSettings(Section):
         16_000_000, ge=1_000, description="bytes of one line; a longer one is rejected unread (ours)"
     )
     document_limit: int = Field(
-        256_000_000, ge=1_000, description="bytes of a file that is one document and no JSON lines (ours)"
+        64_000_000, ge=1_000, description="bytes of a file that is one document and no JSON lines (ours)"
     )
     code_limit: int = Field(200_000, ge=1_000, description="characters of one step's code (ours)")
     text_limit: int = Field(20_000, ge=100, description="characters of one think or detail (ours)")

@@ -114,7 +114,9 @@ class Verifier:
                 future.cancel()
         if self._level is not Level.NONE:
             self._journal.add(work.item.trajectory.id, [_present(step) for step in steps])
-        return Verified(work.item, work.item.trajectory.model_copy(update={"steps": tuple(steps)}), measured)
+        trajectory = work.item.trajectory
+        whole = trajectory.id if len(steps) < len(trajectory.steps) else trajectory.whole
+        return Verified(work.item, trajectory.model_copy(update={"steps": tuple(steps), "whole": whole}), measured)
 
     def _settled(self, item: Item, step: Step, verdict: Verdict) -> Verdict:
         """The verdict; where the level cannot run the code, the compiler's, with what was seen."""

@@ -15,10 +15,17 @@ _FENCE = re.compile(r"```[ \t]*(?:json5?|jsonc)?[ \t]*\r?\n(.*?)(?:\n[ \t]*```|\
 #: Lists of steps under these names are what an answer may wrap its steps in.
 _WRAPPERS = ("steps", "trajectory", "process", "optimization_steps")
 _ACTIONS_SHOWN = 5
+#: Characters of a text that is still repaired; an answer of 8192 tokens has some 30,000.
+_REPAIRED = 500_000
+#: What no answer holds and takes the repair minutes: brackets in brackets in brackets.
+_NESTED = re.compile(r'(?:[\[{][\s"]*){64}')
 
 
 def read_answer(text: str, where: str) -> Draft | Rejection:
     """The trajectory in one answer. ``text`` may hold prose around the block, or the bare JSON."""
+    if len(text) > _REPAIRED and not _is_json(text):
+        reason = f"not JSON, and its {len(text):,} characters are too many to be repaired; the limit is {_REPAIRED:,}"
+        return Rejection(where, reason, text[:2000])
     repairs: list[str] = []
     block, around = _block(text)
     if around:
@@ -52,6 +59,8 @@ def loads(text: str) -> tuple[Any, tuple[str, ...]]:
         return json.loads(text, strict=False), ("raw control characters in strings accepted",)
     except (ValueError, RecursionError):
         pass
+    if len(text) > _REPAIRED or _NESTED.search(text):
+        return None, ()
     try:
         repaired: Any = json_repair.loads(text, logging=True, skip_json_loads=True)
     except (ValueError, RecursionError):
@@ -61,6 +70,14 @@ def loads(text: str) -> tuple[Any, tuple[str, ...]]:
     if len(actions) > _ACTIONS_SHOWN:
         actions = [*actions[:_ACTIONS_SHOWN], f"{len(actions) - _ACTIONS_SHOWN} more repairs"]
     return value, tuple(actions) or ("JSON repaired",)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _block(text: str) -> tuple[str, bool]:

@@ -15,7 +15,8 @@ _TOKENS = 8
 
 
 class ModelChooser:
-    """Asks a chat model. A local model's answer is held to the offered numbers by a grammar, any other's is checked."""
+    """Asks a chat model twice, with the candidates in both orders: one that picks places and not meanings is not
+    believed. A local model's answer is held to the offered numbers by a grammar, any other's is checked."""
 
     def __init__(self, chat: Chat) -> None:
         self.name = chat.name
@@ -24,7 +25,11 @@ class ModelChooser:
         self._descriptions = {entry.name: entry.description for entry in shipped()}
 
     def choose(self, phrase: str, candidates: Sequence[str]) -> str | None:
-        """The candidate that ``phrase`` means, ``""`` for none of them, ``None`` when the answer cannot be used."""
+        """The candidate that ``phrase`` means, ``""`` for none of them, ``None`` when the answers cannot be used."""
+        first = self._answer(phrase, candidates)
+        return first if first is not None and first == self._answer(phrase, candidates[::-1]) else None
+
+    def _answer(self, phrase: str, candidates: Sequence[str]) -> str | None:
         listed = "\n".join(f"{i}. {name}{self._about(name)}" for i, name in enumerate(candidates, 1))
         grammar = "root ::= " + " | ".join(f'"{i}"' for i in [*range(len(candidates), 0, -1), "new"])
         question = Question(

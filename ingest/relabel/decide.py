@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from ingest.relabel.nearest import Candidate, Nearest
+from ingest.relabel.nearest import Candidate, Nearest, table_index
 from ingest.settings import IngestSettings
 from ingest.techniques import synonyms
 from regraph_db.names import normalise
@@ -37,16 +37,18 @@ class Relabeller:
         decided: Iterable[str] = (),
         techniques: Iterable[str] = (),
         chooser: Chooser | None = None,
+        nearest: Nearest | None = None,
     ) -> None:
-        """``decided``: phrases that the graph has an alias for; ``techniques``: names that the graph holds."""
+        """``decided``: phrases that the graph has an alias for; ``techniques``: names that the graph holds;
+        ``nearest``: an index to use instead of the one that the settings ask for."""
         self._settings = settings
         self._decided = set(decided)
         self._chooser = chooser if settings.relabel == "model" else None
-        names = dict(synonyms())
-        if self._chooser is not None or settings.onto == "graph":
-            names.update({name: name for name in techniques if name not in names and name != ROOT})
-        self._names: Mapping[str, str] = names
-        self._nearest = Nearest(names) if settings.relabel != "exact" else None
+        self._nearest = nearest
+        if nearest is None and settings.relabel != "exact":
+            widened = self._chooser is not None or settings.onto == "graph"
+            further = [name for name in techniques if name not in synonyms() and name != ROOT] if widened else []
+            self._nearest = Nearest(further) if further else table_index()
 
     def decide(self, methods: Iterable[str]) -> list[Alias]:
         """The aliases for those of ``methods`` that nobody decided yet, in their order. A technique's own name needs
@@ -65,8 +67,7 @@ class Relabeller:
     def _candidates(self, phrases: Sequence[str]) -> list[list[Candidate]]:
         if self._nearest is None:
             return [[] for _ in phrases]
-        limit = max(2, self._settings.candidates)
-        return self._nearest.nearest(phrases, limit)
+        return self._nearest.nearest(phrases, self._settings.candidates if self._chooser is not None else 1)
 
     def _decide(self, phrase: str, candidates: Sequence[Candidate]) -> Alias:
         known = synonyms().get(phrase)
@@ -75,8 +76,7 @@ class Relabeller:
         if not candidates:
             return Alias(alias=phrase, technique=phrase, author="new", decided_at=now())
         best = candidates[0]
-        lead = best.score - candidates[1].score if len(candidates) > 1 else best.score
-        if best.score >= self._settings.accept and lead >= self._settings.margin and self._may_accept(best.technique):
+        if best.score >= self._settings.accept and self._may_accept(best.technique):
             return Alias(alias=phrase, technique=best.technique, author="similar", score=best.score, decided_at=now())
         if best.score < self._settings.doubt:
             return Alias(alias=phrase, technique=phrase, author="new", score=best.score, decided_at=now())

@@ -1,9 +1,8 @@
 """An offline embedding of technique names: weighted words, word pairs and letters of the trade's own vocabulary.
 
-Deterministic, from two small tables, without a trained model. A sentence model of 84 MB was the alternative: at 7 ms
-a name
-it misses 2,000 names a second by far, and it does not know that double buffering is software pipelining (cosine 0.37).
-What it would add, the synonyms of ``techniques.toml`` and the words of ``words.toml`` say exactly.
+Deterministic, from small tables of text. A sentence model of 84 MB was the alternative: at 7 ms a name it misses 2,000
+names a second by far, and it does not know that double buffering is software pipelining (cosine 0.37). What it would
+add, the synonyms of ``techniques.toml`` and the words of ``words.toml`` say exactly.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -79,14 +78,17 @@ _ENDINGS = tuple(
 #: Letters that a stem keeps at least.
 _STEM = 3
 #: Strengths, beside a stem's 1, of a pair of stems, of four letters, and of a word in parentheses.
-_PAIR, _LETTERS, _ASIDE = 0.35, 0.12, 0.35
+_PAIR, _LETTERS, _ASIDE = 0.35, 0.15, 0.35
 #: The strength of what stands behind one of these words: "warp per row *for coalesced access*" is first of all warp
 #: per row.
-_BEHIND = 0.5
-_HINGE = re.compile(r"\s(?:with|for|by|and|via|using|instead of|against|plus|over|to|of)\s|[:,;]\s")
+_BEHIND = 0.7
+_HINGE = re.compile(
+    r"\s(?:with|for|by|and|via|using|instead of|against|plus|over|to|of|between|across|among|within|inside|through|from"
+    r"|without|before|so that|when|while|into|onto|as|that|where|until|after|in|on|at|per)\s|[:,;]\s"
+)
 #: The weight of a word that no name of the table holds, as a share of the largest: it may only qualify, or name
 #: something new.
-_UNKNOWN = 1.2
+_UNKNOWN = 0.7
 
 
 @lru_cache(maxsize=65_536)
@@ -182,25 +184,40 @@ class Embedding:
         """Entries of a vector."""
         return len(self._columns)
 
+    def __contains__(self, feature: str) -> bool:
+        return feature in self._columns
+
     def vectors(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """``(len(phrases), dimensions)`` float32. A phrase of known features has length 1; unknown ones shorten it."""
         result = np.zeros((len(phrases), self.dimensions), np.float32)
         for row, phrase in enumerate(phrases):
-            columns, values = self.sparse(phrase)
+            columns, values = self.sparse(features(phrase))
             result[row, columns] = values
         return result
 
-    def sparse(self, phrase: str) -> tuple[list[int], NDArray[np.float32]]:
-        """The columns of one phrase's vector that are not zero, and their values."""
+    def sparse(self, strengths: Mapping[str, float]) -> tuple[list[int], NDArray[np.float32]]:
+        """The columns of one phrase's vector that are not zero, and their values, from the phrase's features."""
         columns: list[int] = []
         values: list[float] = []
         square = 0.0
-        for feature, strength in features(phrase).items():
+        for feature, strength in strengths.items():
             column = self._columns.get(feature)
             if column is not None:
                 values.append(self._weights[feature] * strength)
                 columns.append(column)
-            elif feature[0] != "#" and " " not in feature:
+            elif _is_stem(feature):
                 square += (self._unknown * strength) ** 2
         square += sum(value * value for value in values)
         return columns, np.array(values, np.float32) / np.float32(math.sqrt(square) or 1.0)
+
+    def squares(self, strengths: Mapping[str, float]) -> dict[str, float]:
+        """The squared weight of each stem among a phrase's features, unknown ones included."""
+        return {
+            feature: (self._weights.get(feature, self._unknown) * strength) ** 2
+            for feature, strength in strengths.items()
+            if _is_stem(feature)
+        }
+
+
+def _is_stem(feature: str) -> bool:
+    return feature[0] != "#" and " " not in feature

@@ -1,46 +1,44 @@
-"""How good relabelling is without a model: precision and recall on labelled pairs, half of them held back from
-tuning."""
+"""How good relabelling is without a model: precision and recall on labelled pairs."""
 
 from __future__ import annotations
 
-import hashlib
-import tomllib
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 
 from ingest.relabel.decide import Relabeller
+from ingest.relabel.fitting import left_out
+from ingest.relabel.nearest import Nearest
+from ingest.relabel.pairs import Pair, held_back, tuning, unseen
 from ingest.settings import IngestSettings
 from ingest.techniques import synonyms
-from regraph_db.names import normalise
 
-#: What the held-back half must reach.
+#: What must be reached on the held-back pairs.
 PRECISION, RECALL = 0.97, 0.85
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A name and a technique ("" for any), and whether an engineer would call them the same."""
+class Mistake:
+    """A name that was relabelled onto a technique that it does not mean."""
 
     name: str
-    technique: str
-    same: bool
-
-    @property
-    def held_back(self) -> bool:
-        """Whether it is kept from tuning: a hash of the name decides."""
-        return hashlib.sha256(normalise(self.name).encode()).digest()[0] % 2 == 1
+    taken_for: str
+    means: str
+    """The technique that it means; "" for another than ``taken_for``."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Counts over one half. A name that is relabelled onto a wrong technique counts as wrong and, if it has one, as
+    """Counts over labelled pairs. A name relabelled onto a wrong technique counts as wrong and, if it has one, as
     missed."""
 
     pairs: int
     right: int
-    wrong: int
     missed: int
+    mistakes: tuple[Mistake, ...]
+
+    @property
+    def wrong(self) -> int:
+        return len(self.mistakes)
 
     @property
     def precision(self) -> float:
@@ -50,50 +48,56 @@ class Quality:
     def recall(self) -> float:
         return self.right / (self.right + self.missed) if self.right + self.missed else 1.0
 
-    def document(self) -> dict[str, float]:
+    @property
+    def suffices(self) -> bool:
+        """Whether precision and recall reach what is asked of them."""
+        return self.precision >= PRECISION and self.recall >= RECALL
+
+    def document(self) -> dict[str, object]:
         """Its JSON form."""
-        return {**vars(self), "precision": round(self.precision, 4), "recall": round(self.recall, 4)}
+        counts = {"pairs": self.pairs, "right": self.right, "wrong": self.wrong, "missed": self.missed}
+        shares = {"precision": round(self.precision, 4), "recall": round(self.recall, 4)}
+        return {**counts, **shares, "mistakes": [asdict(each) for each in self.mistakes]}
 
 
-@cache
-def pairs() -> tuple[Pair, ...]:
-    """The labelled pairs of ``pairs.toml``."""
-    table = tomllib.loads(files("ingest").joinpath("relabel/pairs.toml").read_text(encoding="utf-8"))
-    return tuple(
-        Pair(name, technique, kind == "same") for kind in ("same", "different") for name, technique in table[kind]
-    )
-
-
-def relabelled(names: list[str], settings: IngestSettings) -> dict[str, str]:
-    """What each name is relabelled onto by table and similarity alone; names that stay new are left out."""
-    relabeller = Relabeller(settings.model_copy(update={"relabel": "similar", "onto": "table"}))
-    decided = {alias.alias: alias.technique for alias in relabeller.decide(names) if alias.author != "new"}
-    result = {}
-    for name in names:
-        phrase = normalise(name)
-        technique = decided.get(phrase, synonyms().get(phrase))
-        if technique is not None:
-            result[name] = technique
-    return result
+def relabelled(names: Iterable[str], settings: IngestSettings, nearest: Nearest | None = None) -> dict[str, str]:
+    """What each name is relabelled onto by table and similarity alone, by its normal form; names that stay new are left
+    out."""
+    relabeller = Relabeller(settings.model_copy(update={"relabel": "similar", "onto": "table"}), nearest=nearest)
+    phrases = list(names)
+    found = {phrase: synonyms()[phrase] for phrase in phrases if phrase in synonyms()}
+    return found | {alias.alias: alias.technique for alias in relabeller.decide(phrases) if alias.author != "new"}
 
 
 def evaluate(settings: IngestSettings) -> dict[str, Quality]:
-    """The quality on each half, by ``tuning`` and ``held_back``."""
-    found = relabelled([pair.name for pair in pairs()], settings)
+    """The quality on the tuning sets, each decided without having learnt from it; on the held-back pairs; and on those
+    of them whose names the table does not know. A held-back name that a tuning set has too is left out."""
+    judged = [(pair, technique) for test, nearest in left_out() for pair, technique in _judged(test, settings, nearest)]
+    held = _judged(unseen(held_back(), (pair for each in tuning() for pair in each)), settings)
     return {
-        half: _quality([pair for pair in pairs() if pair.held_back == held], found)
-        for half, held in (("tuning", False), ("held_back", True))
+        "tuning": _quality(judged),
+        "held_back": _quality(held),
+        "held_back_not_in_table": _quality([each for each in held if each[0].phrase not in synonyms()]),
     }
 
 
-def _quality(half: list[Pair], found: dict[str, str]) -> Quality:
-    right = wrong = missed = 0
-    for pair in half:
-        technique = found.get(pair.name)
+def _judged(
+    pairs: Sequence[Pair], settings: IngestSettings, nearest: Nearest | None = None
+) -> list[tuple[Pair, str | None]]:
+    found = relabelled([pair.phrase for pair in pairs], settings, nearest)
+    return [(pair, found.get(pair.phrase)) for pair in pairs]
+
+
+def _quality(judged: Sequence[tuple[Pair, str | None]]) -> Quality:
+    right = missed = 0
+    mistakes: list[Mistake] = []
+    for pair, technique in judged:
         if pair.same:
             right += technique == pair.technique
             missed += technique != pair.technique
-            wrong += technique is not None and technique != pair.technique
+            wrong = technique is not None and technique != pair.technique
         else:
-            wrong += technique is not None and pair.technique in ("", technique)
-    return Quality(len(half), right, wrong, missed)
+            wrong = technique is not None and pair.technique in ("", technique)
+        if wrong and technique is not None:
+            mistakes.append(Mistake(pair.name, technique, pair.technique if pair.same else ""))
+    return Quality(len(judged), right, missed, tuple(mistakes))

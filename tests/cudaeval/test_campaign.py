@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from cudaeval.campaign import Cell, cells, run, sample_of
+from cudaeval.launch import name_of
 from cudaeval.results import Results, Sample, Terms, read
-from regraph_db.errors import InputError
+from regraph_db.errors import EnvironmentFault, InputError
 from regraph_db.records import Attempt, Level, Verdict, VerdictKind
 from search.outcome import BestKernel, SearchOutcome
 from verify import load_task
@@ -58,6 +59,17 @@ def test_every_cell_once_with_its_own_search_and_seed() -> None:
     assert [cell.sample for cell in found] == [0, 0, 0, 0, 1, 1, 1, 1]
     assert {cell.seed for cell in found} == {10, 11}
     assert [cell.search for cell in found] == [cell.search for cell in some_cells()]
+
+
+def test_a_model_has_the_same_name_wherever_it_lies_and_another_one_another(tmp_path: Path) -> None:
+    for folder, content in (("here", b"one"), ("there", b"one"), ("elsewhere", b"two")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "m.gguf").write_bytes(content)
+    here, there, elsewhere = (name_of(str(tmp_path / name / "m.gguf")) for name in ("here", "there", "elsewhere"))
+    assert here == there != elsewhere and here.startswith("m.gguf@")
+    assert name_of("langchain:ollama/qwen3") == "langchain:ollama/qwen3"
+    with pytest.raises(EnvironmentFault, match="cannot be read"):
+        name_of(str(tmp_path / "none.gguf"))
 
 
 def test_other_terms_are_another_search() -> None:

@@ -58,6 +58,11 @@ def test_lines_are_ranked_by_the_failure_counted_speedup() -> None:
     assert found.lines[1].summaries["hard"].solved == 0
 
 
+def test_equals_stand_in_alphabetical_order() -> None:
+    samples = [sample("saxpy", strategy, 0, 2.0) for strategy in ("rag", "cot", "mcgs")]
+    assert [line.strategy for line in report.build(TERMS, samples).lines] == ["cot", "mcgs", "rag"]
+
+
 def test_the_curve_counts_unsolved_samples_as_nothing() -> None:
     curve = report.mean_curve(SAMPLES[:2], 4)
     assert curve == ((0, 0.0), (1, 0.0), (2, 2.0), (3, 2.0), (4, 2.0))

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cudaeval import TASKS, TRAJECTORIES, catalogue, caught, page_marks, shipped
+from cudaeval import TASKS, TRAJECTORIES, catalogue, caught, shipped
 from cudaeval.metrics import TIERS
 from cudaeval.mutate import check, mutants, read_harmless
 from cudaeval.splits import split_of
+from regraph_db import page_marks
 from verify import Judge, list_tasks, load_task
 
 NAMES = shipped.names()

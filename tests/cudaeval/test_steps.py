@@ -1,4 +1,5 @@
-"""What the judge says of every step of every trajectory: compiled by nvcc, run and checked at the functional level."""
+"""What the judge says of every step of every trajectory: compiled by nvcc, run and checked at the functional level
+against the reference, which is compiled and run for it."""
 
 from __future__ import annotations
 
@@ -6,8 +7,10 @@ import tomllib
 from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
-from cudaeval import TRAJECTORIES, shipped
+from cudaeval import TASKS, TRAJECTORIES, shipped
+from regraph_db.cli import regraph
 from regraph_db.records import Level, VerdictKind
 from verify import Judge
 
@@ -40,3 +43,11 @@ def test_every_step_passes(name: str, judge: Judge) -> None:
         unsupported = str(number) in UNSUPPORTED.get(name, {})
         wanted = VerdictKind.UNSUPPORTED if unsupported else VerdictKind.PASSED
         assert verdict.verdict is wanted, f"step {number}: {verdict.verdict}: {verdict.reason}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_task_is_sound(name: str) -> None:
+    done = CliRunner().invoke(regraph, ["task", "check", str(TASKS / name), "--json"])
+    assert done.exit_code == 0, done.output

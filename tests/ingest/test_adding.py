@@ -3,7 +3,11 @@ kill."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -199,3 +203,78 @@ def test_a_run_killed_at_any_moment_and_resumed_is_as_one_run(write: Write, monk
         running.wait(timeout=30)
     add(path, "--resume")
     assert graph() == graph("whole.db")
+
+
+JUDGING = """
+import os, signal, sys
+from concurrent.futures import Future
+from pathlib import Path
+import verify
+from regraph_db.records import Level, Verdict, VerdictKind
+allowed = int(sys.argv.pop(1))
+class Judge:
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def submit(self, task, source, level=None):
+        asked = Path("asked.txt").read_text().splitlines() if Path("asked.txt").exists() else []
+        if len(asked) == allowed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        with Path("asked.txt").open("a") as file:
+            file.write(repr(source) + "\\n")
+        future = Future()
+        kind = VerdictKind.TIMEOUT if "stuck" in source else VerdictKind.PASSED
+        future.set_result(Verdict(verdict=kind, level=Level.COMPILE))
+        return future
+verify.Judge = Judge
+from regraph_db.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("judged", [1, 7, 20])
+def test_a_run_killed_while_judging_and_resumed_is_as_one_run_and_judges_nothing_twice(
+    write: Write, monkeypatch: pytest.MonkeyPatch, judged: int
+) -> None:
+    monkeypatch.setenv("REGRAPH_INGEST__BATCH", "4")
+    monkeypatch.setenv("REGRAPH_INGEST__IN_FLIGHT", "1")
+    path = str(
+        write(
+            *(
+                line(step("tiling", f"x[0] = {i};"), step("unrolling", f"/* {'stuck' * (i % 3)} */ x[1] = {i};"))
+                for i in range(12)
+            )
+        )
+    )
+
+    def run(store: str, allowed: int, *words: str) -> int:
+        command = [sys.executable, "-c", JUDGING, str(allowed), "ingest", "add", path, "--verify", "compile"]
+        command += ["--store", f"sqlite:///{store}", *words]
+        return subprocess.run(command, check=False, timeout=60, capture_output=True).returncode
+
+    assert run("whole.db", 1000) == 0
+    Path("asked.txt").unlink()
+    assert run("graph.db", judged) == -signal.SIGKILL
+    assert run("graph.db", 1000, "--resume") == 0
+    asked = Path("asked.txt").read_text().splitlines()
+    # Only the trajectory under way is judged again: at most its two steps.
+    assert len(set(asked)) == 24 and len(asked) <= 26
+    assert graph() == graph("whole.db")
+
+
+def test_on_a_terminal_a_bar_shows_the_rate_and_the_time_left(write: Write) -> None:
+    path = str(write(*(line(step("tiling", f"x[0] = {i};")) for i in range(30))))
+    words = ["ingest", "add", path, "--verify", "none", "--store", "sqlite:///g.db"]
+    terminal, side = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+    command = [sys.executable, "-c", "import regraph_db.cli; regraph_db.cli.main()", *words]
+    with subprocess.Popen(command, stdin=side, stdout=side, stderr=side, env=environment) as running:
+        os.close(side)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a pseudo-terminal
+            while part := os.read(terminal, 65536):
+                shown += part
+    os.close(terminal)
+    assert running.returncode == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    assert re.search(r"t\.jsonl .*30 trajectories, [\d,]+/s 0:00:\d\d 0:00:00 left", text), text
+    assert "Merged 30 of 30" in text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +153,57 @@ def test_a_line_above_the_limit_is_passed_over_and_the_rest_goes_on(tmp_path: Pa
     rejected, draft = _read(path, line_limit=10_000)
     assert isinstance(rejected, Rejection) and "300,014 bytes" in rejected.reason and len(str(rejected.content)) < 1000
     assert isinstance(draft, Draft) and draft.where.endswith(":2")
+
+
+@pytest.mark.parametrize(
+    ("beginning", "outcome"),
+    [
+        (b'{"steps": "', "the line has 200,000,0"),
+        (b'[{"method": "', "is one document of more than 64,000,000 bytes"),
+        (b'```json\n[{"method": "', "is one document of more than 64,000,000 bytes"),
+        (b"", "no trajectory format is recognised"),
+    ],
+)
+def test_a_line_of_200_megabytes_costs_neither_memory_nor_patience(
+    tmp_path: Path, beginning: bytes, outcome: str
+) -> None:
+    path = tmp_path / "long.jsonl"
+    with path.open("wb") as stream:
+        stream.write(beginning)
+        for _ in range(200):
+            stream.write(b"x" * 1_000_000)
+        stream.write(b"\n" + json.dumps(line(step("tiling", "x[0] = 0;"))).encode() + b"\n")
+    # Not ru_maxrss, which a process takes over from the one that started it.
+    program = (
+        "import sys; from pathlib import Path; from regraph_db.cli import main\n"
+        "try: main()\n"
+        "finally: print(Path('/proc/self/status').read_text(), file=sys.stderr)"
+    )
+    words = ["ingest", "add", str(path), "--verify", "none", "--store", f"sqlite:///{tmp_path}/g.db"]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    path.unlink()
+    aside = tmp_path / "long.rejected.jsonl"
+    assert outcome in done.stderr + (aside.read_text() if aside.exists() else "")
+    assert ("Merged 1 of 2" in done.stdout, done.returncode) in ((True, 1), (False, 2))
+    peak = int(done.stderr.rpartition("VmHWM:")[2].split()[0])
+    assert peak < 400_000, f"{peak} kB"
+
+
+@pytest.mark.parametrize("text", ["[" * 1000 + "]" * 1000, "[" * 100_000, '[{"a": ' * 1000, '["' * 100_000])
+def test_an_answer_of_a_thousand_levels_is_rejected(tmp_path: Path, text: str) -> None:
+    (tmp_path / "answer.md").write_text(f"```json\n{text}\n```")
+    (found,) = _read(tmp_path / "answer.md")
+    assert isinstance(found, Rejection) and "no JSON list of steps" in found.reason
+
+
+def test_a_long_damaged_answer_is_not_repaired_and_a_long_sound_one_is_read(tmp_path: Path) -> None:
+    steps = [step("tiling", f"x[0] = {'1 + ' * 5000}{i};") for i in range(40)]
+    sound = json.dumps(steps, indent=1)
+    (tmp_path / "sound.md").write_text(sound)
+    (tmp_path / "damaged.md").write_text(sound.replace("]", ",]"))
+    assert len(_drafts(tmp_path / "sound.md")[0].fields["steps"]) == 40
+    (found,) = _read(tmp_path / "damaged.md")
+    assert isinstance(found, Rejection) and "too many to be repaired" in found.reason
 
 
 @pytest.mark.parametrize(

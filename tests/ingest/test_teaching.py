@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from ingest_samples import line, step
 
 from ingest.chat import Answer, PassingTrouble, Question, open_chat
 from ingest.reading import Draft, Rejection
@@ -24,6 +25,7 @@ from ingest.settings import IngestSettings
 from ingest.teacher import Limits, Teacher, teacher_prompt
 from regraph_db.cli import regraph
 from regraph_db.errors import EnvironmentFault, InputError
+from regraph_db.names import normalise
 from regraph_db.settings import load
 from regraph_db.sqlite import SqliteStore
 from verify import load_task
@@ -266,32 +268,41 @@ def test_a_missing_model_file_is_named() -> None:
         open_chat("none.gguf")
 
 
-def test_a_relabelling_model_over_http(server: Recorded, write: Callable[..., Path]) -> None:
-    from ingest_samples import line, step
+@pytest.fixture
+def doubts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every name that is not in the table is doubtful, with three candidates."""
+    for name, value in (("ACCEPT", "1"), ("DOUBT", "0"), ("CANDIDATES", "3")):
+        monkeypatch.setenv(f"REGRAPH_INGEST__{name}", value)
 
-    server.answers = [(200, completion("2"))]
-    path = write(line(step("elementwise CUDA kernel of sorts", "x[0] = 1;")))
-    words = [
-        "ingest",
-        "add",
-        str(path),
-        "--verify",
-        "none",
-        "--relabel",
-        "model",
-        "--model",
-        "langchain:openai/m",
-        "--store",
-        "sqlite:///g.db",
-    ]
-    result = CliRunner().invoke(regraph, words)
+
+def relabelled(path: Path, model: str) -> dict[str, Any]:
+    words = ["ingest", "add", str(path), "--verify", "none", "--relabel", "model", "--model", model]
+    result = CliRunner().invoke(regraph, [*words, "--store", "sqlite:///g.db", "--json"])
     assert result.exit_code == 0, (result.output, result.exception)
-    prompt = server.asked[0]["messages"][0]["content"]
-    offered = [row for row in prompt.splitlines() if row[:1].isdigit()]
-    assert 2 <= len(offered) <= 10
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+@pytest.mark.usefixtures("doubts")
+def test_a_relabelling_model_over_http(server: Recorded, write: Callable[..., Path]) -> None:
+    server.answers = [(200, completion("2"))]  # the one in the middle, whatever the order
+    found = relabelled(write(line(step("elementwise CUDA kernel of sorts", "x[0] = 1;"))), "langchain:openai/m")
+    prompts = [asked["messages"][0]["content"] for asked in server.asked]
+    listed = [[row.split(". ", 1)[1] for row in prompt.splitlines() if row[:1].isdigit()] for prompt in prompts]
+    assert len(listed[0]) == 3 and listed == [listed[0], listed[0][::-1]]
     with SqliteStore.open("sqlite:///g.db", load()) as store:
         (alias,) = store.aliases()
-    assert alias.author == "model:m" and offered[1].startswith(f"2. {alias.technique}")
+    assert alias.author == "model:m" and listed[0][1].startswith(alias.technique)
+    assert not alias.review and found["review"] == []
+
+
+@pytest.mark.usefixtures("doubts")
+def test_a_relabelling_model_that_picks_a_place_and_not_a_meaning_is_not_believed(
+    server: Recorded, write: Callable[..., Path]
+) -> None:
+    server.answers = [(200, completion("1"))]
+    found = relabelled(write(line(step("elementwise CUDA kernel of sorts", "x[0] = 1;"))), "langchain:openai/m")
+    assert found["review"] == [normalise("elementwise CUDA kernel of sorts")]
 
 
 @pytest.fixture(scope="module")
@@ -340,11 +351,27 @@ def test_llama_cpps_own_server_answers_and_its_answer_is_kept_whatever_it_is(
 
 
 @pytest.mark.model
-def test_a_local_models_choice_is_held_by_the_grammar() -> None:
-    from ingest.relabel.choice import ModelChooser
-
+@pytest.mark.usefixtures("doubts")
+def test_a_local_models_choice_is_held_by_the_grammar(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = Path(__file__).parents[2] / "slm" / "model" / "regraph-demo-q8_0.gguf"
     if not model.is_file() or importlib.util.find_spec("llama_cpp") is None:
         pytest.skip("needs the demonstration model and llama-cpp-python")
-    offered = ["shared memory tiling", "register tiling", "bank conflict avoidance"]
-    assert ModelChooser(open_chat(str(model))).choose("deeper k tile with padding", offered) in ["", *offered]
+    chat, answers = open_chat(str(model)), []
+    ask = chat.ask
+
+    def asked(question: Question) -> Answer:
+        answers.append(ask(question).text)
+        return Answer(answers[-1])
+
+    monkeypatch.setattr(chat, "ask", asked)
+    monkeypatch.setattr("ingest.chat.open_chat", lambda *_, **__: chat)
+    names = ("deeper k tile with padding", "elementwise kernel of sorts", "lanes that add up together")
+    path = write(line(*(step(name, f"x[0] = {i};") for i, name in enumerate(names))))
+    found = relabelled(path, str(model))
+    assert len(answers) == 2 * len(names) and set(answers) <= {"1", "2", "3", "new"}
+    with SqliteStore.open("sqlite:///g.db", load()) as store:
+        aliases = store.aliases()
+    assert {alias.author for alias in aliases} <= {"new", f"model:{model.name}"}
+    assert [alias.alias for alias in aliases if alias.review] == sorted(found["review"])

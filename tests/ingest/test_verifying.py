@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import Future
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from ingest.journal import Journal
 from ingest.measured import code_hash, find_measured, workload
 from ingest.merging import Run
 from ingest.relabel import Relabeller
+from ingest.report import text_of
 from ingest.settings import IngestSettings
 from regraph_db.cli import regraph
 from regraph_db.errors import InputError, StoreUnreachable
+from regraph_db.opening import open_store
 from regraph_db.records import Level, Verdict, VerdictKind
-from regraph_db.settings import Settings, load
-from regraph_db.store import GraphStore, open_store
+from regraph_db.settings import load
+from regraph_db.store import GraphStore
 
 Write = Callable[..., Path]
 
@@ -89,6 +92,61 @@ def test_what_the_graph_holds_is_not_judged_again(store: GraphStore, write: Writ
     ingest(store, path, ScriptedJudge())
     second = ScriptedJudge()
     assert ingest(store, path, second).summary.duplicates == 1 and second.asked == []
+
+
+def test_what_was_believed_is_verified_further_and_cut_when_it_comes_again(store: GraphStore, write: Write) -> None:
+    path = write(
+        line(
+            step("tiling", "x[0] = 1;"), step("unrolling", "x[0] = 2; /* wrong_result */"), step("padding", "x[0] = 3;")
+        )
+    )
+    ingest(store, path, None, Level.NONE)
+    assert [t.statistics.examples for t in store.transitions()] == [1, 1, 1]
+    run = ingest(store, path, ScriptedJudge())
+    assert (run.summary.merged, run.summary.verified, run.summary.duplicates) == (0, 1, 0)
+    (kept,) = store.trajectories()
+    assert [s.verdict.verdict.value for s in kept.steps if s.verdict] == ["passed", "wrong_result"]
+    assert [(t.before, t.after) for t in store.transitions()] == [("init", "shared memory tiling")]
+    assert "1 of the known verified further" in text_of(run.summary)
+    before = knowledge(store)
+    for level in (Level.NONE, Level.COMPILE, Level.FUNCTIONAL):
+        again = ScriptedJudge()
+        assert ingest(store, path, again, level).summary.duplicates == 1 and again.asked == []
+    assert knowledge(store) == before and store.check() == []
+
+
+@pytest.mark.parametrize("order", list(permutations([Level.NONE, Level.COMPILE, Level.FUNCTIONAL])))
+def test_the_order_in_which_levels_come_in_does_not_matter(
+    store: GraphStore, write: Write, tmp_path: Path, order: tuple[Level, ...]
+) -> None:
+    path = write(
+        *(line(*(step("tiling", f"x[{j}] = {i}; {'/* timeout */' * (i == j)}") for j in range(3))) for i in range(5))
+    )
+    for level in order:
+        ingest(store, path, ScriptedJudge(), level)
+    with open_store(load(), url=f"sqlite:///{tmp_path}/once.db", create=True) as once:
+        ingest(once, path, ScriptedJudge())
+        assert knowledge(store) == knowledge(once)
+    assert store.check() == []
+
+
+def test_a_dry_run_says_what_would_be_verified_further(store: GraphStore, write: Write) -> None:
+    path = write(line(step("tiling", "x[0] = 1;")))
+    ingest(store, path, None, Level.NONE)
+    summary = ingest(store, path, ScriptedJudge(), dry_run=True).summary
+    assert (summary.merged, summary.verified, summary.duplicates) == (0, 1, 0)
+    assert next(store.trajectories()).steps[0].verdict is None
+
+
+def test_measurements_beside_a_file_reach_what_was_only_believed(store: GraphStore, write: Write, saxpy: Any) -> None:
+    written = step("tiling", "x[0] = 1;", "saxpy")
+    path = write(line(written, task="saxpy"))
+    ingest(store, path, None, Level.NONE)
+    _measured(path.parent / "t.measured.json", workload(saxpy), written["code"])
+    for verified, duplicates in ((1, 0), (0, 1)):
+        summary = ingest(store, path, None, Level.NONE).summary
+        assert (summary.verified, summary.duplicates) == (verified, duplicates)
+    assert [t.statistics.mean_gain for t in store.transitions()] == [1.0]
 
 
 def test_an_unknown_task_is_needed_above_the_compile_level_only(store: GraphStore, write: Write) -> None:
@@ -219,22 +277,6 @@ def test_the_real_judge_compiles_and_refuses(write: Write) -> None:
     )
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["verdicts"] == {"compile_error": 1, "passed": 1}
-
-
-@pytest.mark.neo4j
-def test_neo4j_and_sqlite_hold_the_same_graph(neo4j_server: Any, store: GraphStore, write: Write) -> None:
-    from neo4j import GraphDatabase
-
-    methods = ("tiling", "odd name", "Unroll by 4", "double buffering")
-    path = write(*(line(*(step(f"{m} {i % 2}", f"x[{j}] = {i};") for j, m in enumerate(methods))) for i in range(6)))
-    ingest(store, path, None, Level.NONE)
-    settings = Settings(store=neo4j_server.uri, neo4j_password=neo4j_server.password)
-    with GraphDatabase.driver(neo4j_server.uri, auth=("neo4j", neo4j_server.password)) as driver:
-        driver.execute_query("MATCH (n) DETACH DELETE n")
-    with open_store(settings, create=True) as other:
-        ingest(other, path, None, Level.NONE)
-        assert other.check() == []
-        assert knowledge(other) == knowledge(store)
 
 
 def test_a_store_that_goes_away_half_way_keeps_whole_batches(

@@ -1,0 +1,82 @@
+"""How sure a piece of evidence makes: a logistic regression over the tuning sets, each predicted from the other two.
+
+``python -m ingest.relabel.fitting`` writes ``confidence.toml`` anew, after a change to the table, the words, the pairs
+or the index; a test finds a file that is not what this gives.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.relabel.nearest import Evidence, Nearest
+from ingest.relabel.pairs import Pair, tuning, unseen
+from ingest.techniques import synonyms
+
+#: How far the weights are held towards zero, per example.
+_SHRINKAGE = 0.005
+_STEPS = 30
+
+
+@cache
+def left_out() -> tuple[tuple[tuple[Pair, ...], Nearest], ...]:
+    """Each tuning set with an index that learnt from the others only, names that both hold left out of the others."""
+    return tuple(_left_out())
+
+
+def _left_out() -> Iterator[tuple[tuple[Pair, ...], Nearest]]:
+    for index, test in enumerate(tuning()):
+        others = [pair for other, pairs in enumerate(tuning()) if other != index for pair in pairs]
+        yield test, Nearest(pairs=unseen(others, test))
+
+
+def examples() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``(examples, numbers)`` and ``(examples,)``: evidence for the best candidate of each name that the table does not
+    know, and whether it is right."""
+    rows: list[tuple[float, ...]] = []
+    right: list[bool] = []
+    for test, nearest in left_out():
+        for pair in test:
+            if pair.phrase in synonyms():
+                continue
+            (best,) = nearest.evidence(pair.phrase, 1) or (None,)
+            if best is None or (not pair.same and pair.technique not in ("", best.technique)):
+                continue  # nothing was said about this technique
+            rows.append(best.numbers())
+            right.append(pair.same and best.technique == pair.technique)
+    return np.array(rows), np.array(right, np.float64)
+
+
+def fit() -> dict[str, float]:
+    """The weights by the evidence's names, and ``constant``."""
+    rows, right = examples()
+    mean, spread = rows.mean(0), rows.std(0) + 1e-6
+    standard = np.column_stack([(rows - mean) / spread, np.ones(len(rows))])
+    shrinkage = np.full(standard.shape[1], _SHRINKAGE * len(rows))
+    weights = np.zeros(standard.shape[1])
+    for _ in range(_STEPS):  # Newton's method; the constant is damped, and not held
+        chance = 1.0 / (1.0 + np.exp(-standard @ weights))
+        slope = standard.T @ (chance - right) + shrinkage * np.append(weights[:-1], 0.0)
+        curvature = (standard.T * (chance * (1.0 - chance))) @ standard + np.diag(shrinkage)
+        weights -= np.linalg.solve(curvature, slope)
+    plain = weights[:-1] / spread
+    names = [name for name in Evidence.__annotations__ if name != "technique"]
+    constant = float(weights[-1] - plain @ mean)
+    return {**dict(zip(names, plain.tolist(), strict=True)), "constant": constant}
+
+
+def document(weights: dict[str, float]) -> str:
+    """``confidence.toml``."""
+    lines = ["# Written by `python -m ingest.relabel.fitting`; what the names mean: class Evidence of nearest.py."]
+    return "\n".join([*lines, *(f"{name} = {value:.4f}" for name, value in weights.items())]) + "\n"
+
+
+if __name__ == "__main__":
+    target = Path(__file__).with_name("confidence.toml")
+    target.write_text(document(fit()), encoding="utf-8")
+    sys.stdout.write(f"{target}\n")
