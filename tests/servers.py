@@ -42,7 +42,7 @@ def started(home: Path) -> Iterator[Server]:
     elif _engine_has(IMAGE):
         yield from _container()
     else:
-        yield from _from_jars(home)
+        yield from from_jars(home)
 
 
 def _engine_has(image: str) -> bool:
@@ -63,7 +63,8 @@ def _container() -> Iterator[Server]:
         yield Server(container.get_connection_url(), container.password, None)
 
 
-def _from_jars(home: Path) -> Iterator[Server]:
+def from_jars(home: Path) -> Iterator[Server]:
+    """A server started from its own jars in ``home``, and stopped when the caller is done."""
     if shutil.which("java") is None:
         pytest.skip(f"no Java 17 to start Neo4j with; set REGRAPH_TEST_NEO4J_URI, or `docker pull {IMAGE}`")
     port = _free_port()

@@ -82,8 +82,15 @@ FIRST = {
     "docs/techniques.md": "regraph technique alias 'elementwise cuda kernel' 'thread parallelization'\n",
 }
 
-#: A negative answer is an answer: nothing faster was found by two calls, a doubtful name is listed.
-MAY_SAY_NO = ("search run", "search best", "ingest add --search", "search resume", "eval report")
+#: A negative answer is an answer: nothing faster was found by two calls, a doubtful name is listed, an aim is missed.
+MAY_SAY_NO = (
+    "search run",
+    "search best",
+    "ingest add --search",
+    "search resume",
+    "eval report",
+    "ingest relabel-quality",
+)
 
 PROLOGUE = """\
 set -u
