@@ -208,7 +208,7 @@ class Run:
             for item in batch:
                 standing = known.get(item.trajectory.id)
                 wanted = reach(self.level if item.measured is None else Level.GPU)
-                if standing is None or standing[0] < wanted:
+                if not standing or standing[0] < wanted:
                     yield item
                 else:
                     self.summary.duplicates += 1

@@ -65,7 +65,8 @@ class SqliteKnowledgeWriting(SqliteBase):
                     steps += len(outline.steps)
                 elif trust(step.verdict for step in trajectory.steps) > standing:
                     verified += 1
-                    delta.add(_remove(connection, identity), to_technique, -1)
+                    for old in _remove(connection, identity):
+                        delta.add(old, to_technique, -1)
                 else:
                     continue
                 _insert(connection, trajectory, identity, outline, outline.walk(to_technique), vectors)
@@ -134,25 +135,27 @@ def _insert(
         )
 
 
-def _remove(connection: sqlite3.Connection, identity: str) -> Outline:
-    """Take a trajectory away and return what the graph's shape took from it."""
+def _remove(connection: sqlite3.Connection, identity: str) -> list[Outline]:
+    """Take a trajectory away and return what the graph's shape took from it; nothing where it has lost its steps."""
     (number,) = connection.execute("SELECT number FROM trajectories WHERE id = ?", (identity,)).fetchone()
-    (outline,) = _outlines(connection, "s.trajectory = ?", number)
+    outlines = _outlines(connection, "s.trajectory = ?", number)
     connection.execute("DELETE FROM texts WHERE step IN (SELECT number FROM steps WHERE trajectory = ?)", (number,))
     connection.execute("DELETE FROM steps WHERE trajectory = ?", (number,))
     connection.execute("DELETE FROM trajectories WHERE number = ?", (number,))
-    return outline
+    return outlines
 
 
 def known_trajectories(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Trust]:
     """Those of these ids that stand, each with how far it was verified."""
     verdicts: dict[str, list[Verdict | None]] = {}
-    for identity, verdict in connection.execute(
-        """SELECT t.id, x.verdict FROM trajectories t JOIN steps s ON s.trajectory = t.number
-        JOIN texts x ON x.step = s.number WHERE t.id IN (SELECT value FROM json_each(?))""",
+    for identity, step, verdict in connection.execute(
+        """SELECT t.id, x.step, x.verdict FROM trajectories t LEFT JOIN steps s ON s.trajectory = t.number
+        LEFT JOIN texts x ON x.step = s.number WHERE t.id IN (SELECT value FROM json_each(?))""",
         (json.dumps(list(ids)),),
     ):
-        verdicts.setdefault(identity, []).append(verdict and Verdict.model_validate_json(verdict))
+        of_steps = verdicts.setdefault(identity, [])
+        if step is not None:
+            of_steps.append(verdict and Verdict.model_validate_json(verdict))
     return {identity: trust(found) for identity, found in verdicts.items()}
 
 

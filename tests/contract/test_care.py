@@ -192,6 +192,16 @@ def test_what_cannot_be_derived_is_named_and_left(store: GraphStore, invariant: 
     assert invariant not in {problem.invariant for problem in store.repair()}
 
 
+def test_a_trajectory_that_lost_its_steps_is_whole_when_it_comes_again(store: GraphStore) -> None:
+    one = trajectory("tiling", "unrolling")
+    store.merge_trajectories([one])
+    damage(store, "DELETE FROM texts", "MATCH (s:Step) DETACH DELETE s")
+    assert store.check() != []
+    store.merge_trajectories([one])
+    store.repair()
+    assert store.check() == [] and list(store.trajectories()) == [one]
+
+
 def test_two_stores_open_at_once_see_each_others_writes(store: GraphStore, reopen: Callable[[], GraphStore]) -> None:
     other = reopen()
     store.merge_trajectories([trajectory("tiling")])

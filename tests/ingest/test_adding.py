@@ -231,7 +231,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("judged", [1, 7, 20])
+@pytest.mark.parametrize("judged", [1, 20])
 def test_a_run_killed_while_judging_and_resumed_is_as_one_run_and_judges_nothing_twice(
     write: Write, monkeypatch: pytest.MonkeyPatch, judged: int
 ) -> None:
@@ -249,7 +249,7 @@ def test_a_run_killed_while_judging_and_resumed_is_as_one_run_and_judges_nothing
     def run(store: str, allowed: int, *words: str) -> int:
         command = [sys.executable, "-c", JUDGING, str(allowed), "ingest", "add", path, "--verify", "compile"]
         command += ["--store", f"sqlite:///{store}", *words]
-        return subprocess.run(command, check=False, timeout=60, capture_output=True).returncode
+        return subprocess.run(command, check=False, capture_output=True).returncode
 
     assert run("whole.db", 1000) == 0
     Path("asked.txt").unlink()

@@ -23,7 +23,7 @@ from regraph_db.opening import open_store
 from regraph_db.settings import Settings, load
 from regraph_db.store import GraphStore
 
-pytestmark = pytest.mark.neo4j
+pytestmark = [pytest.mark.neo4j, pytest.mark.timeout(900)]
 
 
 def add(*words: str, store: str) -> dict[str, Any]:
@@ -83,7 +83,6 @@ def own_server(tmp_path: Path) -> Iterator[servers.Server]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_server_killed_half_way_is_said_and_the_run_resumed_is_as_one_run(
     own_server: servers.Server, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ MEANING = {
     "latency": "waiting, too few warps to hide it",
     "launch": "launching",
 }
+_WORD = 4  #: bytes of an atomic update
 _MOST_KERNELS = 8
 _MOST_SITES = 5
 
@@ -68,6 +69,8 @@ def _kernel(group: list[tuple[Launch, Terms]], resident: Occupancy) -> dict[str,
     for _, term in group:
         for name, value in {**term.named(), "launch": term.launch}.items():
             named[name] = named.get(name, 0.0) + value
+    # Loads and stores only, as their sectors are; lanes that share a word are no more than all of its bytes.
+    useful = max(0.0, n["useful_bytes"] - _WORD * n["atomic_lanes"])
     moved = SECTOR * (n["read_sectors"] + n["write_sectors"])
     return {
         "kernel": launch.kernel,
@@ -78,7 +81,7 @@ def _kernel(group: list[tuple[Launch, Terms]], resident: Occupancy) -> dict[str,
         "terms": {name: round(value, 3) for name, value in sorted(named.items(), key=lambda item: -item[1])},
         "binds": first.binds,
         "sectors_per_request": round((n["read_sectors"] + n["write_sectors"]) / max(1.0, n["loads"] + n["stores"]), 2),
-        "coalescing": round(n["useful_bytes"] / moved, 3) if moved else None,
+        "coalescing": round(min(1.0, useful / moved), 3) if moved else None,
         "bank_conflicts_per_request": round(n["conflicts"] / n["shared"], 3) if n["shared"] else 0.0,
         "atomic_updates": round(n["atomic_updates"]),
         "updates_of_hottest_line": round(n["hottest_line"]),

@@ -114,7 +114,8 @@ def markdown(samples: Samples, profile: Profile, found: Mapping[str, tuple[list[
     lines = [
         f"{profile.title} ({profile.calibrated or 'uncalibrated'}) against steps measured on "
         f"{', '.join(sorted(samples.machines))}, {', '.join(sorted(samples.dates))}. Counting a step took "
-        f"{median_seconds:.1f} s at the median and {slow_seconds:.1f} s at the 90th percentile.",
+        f"{median_seconds:.1f} s at the median and {slow_seconds:.1f} s at the 90th percentile, "
+        "by the clock and beside other work.",
     ]
     for split, (rows, summary) in found.items():
         lines += ["", f"**{split} split**: {summary.text()}.", ""]

@@ -197,6 +197,13 @@ def test_waiting_is_explained_by_the_loads_that_are_under_way() -> None:
     assert "under way before a thread waits: 1.5" in "\n".join(explanation_lines(explain(Counted([few]), H200, "none")))
 
 
+def test_atomics_are_no_part_of_what_loads_use() -> None:
+    counts = {"useful_bytes": 8388608.0 + 4e6, "atomic_lanes": 1e6, "atomics": 31250.0, "write_sectors": 131072.0}
+    assert explain(Counted([launch(**counts)]), H200, "none")["kernels"][0]["coalescing"] == 1
+    half = {"useful_bytes": 4194304.0 + 4e6, "atomic_lanes": 1e6, "atomics": 31250.0}
+    assert explain(Counted([launch(**half)]), H200, "none")["kernels"][0]["coalescing"] == 0.5
+
+
 def test_local_memory_costs_only_where_ptxas_keeps_it() -> None:
     stacked = replace(launch(), mix=Mix(single=1e6, local=1e6))
     spilling = replace(stacked, resources=Resources(local=64))
