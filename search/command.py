@@ -107,9 +107,9 @@ def list_(store: str | None, as_json: bool) -> None:
     Example:
       regraph search list
     """
+    from regraph_db.figures import figure
     from regraph_db.opening import open_store
     from regraph_db.settings import load
-    from search.figures import figure
 
     with open_store(load({"store": store})) as graph:
         found = graph.searches()

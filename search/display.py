@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from regraph_db.figures import figure
 from regraph_db.records import Level
-from search.figures import figure
 from search.outcome import SPEED_NOTES
 from search.progress import Progress, Watcher, said_of
 

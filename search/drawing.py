@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from regraph_db.figures import figure
 from regraph_db.records import Attempt, ExploredEdge, Level, SearchSnapshot
-from search.figures import figure
 from search.progress import said_of
 
 Key = tuple[str, str]

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from regraph_db.errors import InputError
+from regraph_db.figures import figure
 from regraph_db.records import Attempt, Search
-from search.figures import figure
 from search.outcome import BestKernel, SearchOutcome
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from regraph_db.figures import figure
 from regraph_db.records import Level
-from search.figures import figure
 from search.outcome import SPEED_NOTES, SearchOutcome
 
 

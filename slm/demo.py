@@ -20,6 +20,7 @@ from typing import Any
 
 from cudaeval import TRAJECTORIES
 from regraph_db.errors import EnvironmentFault
+from regraph_db.figures import figure
 from slm import MODEL
 
 FOLDER = Path(".demo")
@@ -135,7 +136,7 @@ def _speed(answer: dict[str, Any], best: dict[str, Any]) -> str:
     if best["speedup"] is None:
         return "a correct kernel, its speed not measured"
     kind = "measured" if answer["level"] == "gpu" else "modelled, not measured"
-    return f"{best['speedup']:.3g} times the baseline ({kind})"
+    return f"{figure(best['speedup'])} times the baseline ({kind})"
 
 
 def main() -> None:
@@ -151,6 +152,7 @@ def main() -> None:
     for answer in answers:
         if answer["best"] is not None:
             run("search", "best", answer["search"], "--store", store)
+            run("verify", answer["task"], str(FOLDER / f"{answer['task']}-kernel" / "kernel.cu"))
     print(f"\n{paragraph(answers)}")
     if neo4j:
         port = os.environ.get("NEO4J_SERVER_HTTP_PORT", "7474")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraph_db.cli import json_option, print_json
+from regraph_db.figures import figure
 
 if TYPE_CHECKING:
     from regraph_db.records import Verdict
@@ -124,7 +125,7 @@ _PASSED = {
 
 def _ratio(speedup: float) -> str:
     """A speedup in words: below 1 it is a slowdown."""
-    return f"{speedup:.3g} times as fast as" if speedup >= 1 else f"{1 / speedup:.3g} times slower than"
+    return f"{figure(speedup)} times as fast as" if speedup >= 1 else f"{figure(1 / speedup)} times slower than"
 
 
 def _show(task: str, verdict: Verdict) -> None:
@@ -140,7 +141,9 @@ def _show(task: str, verdict: Verdict) -> None:
         click.echo(
             f"  measured {_time(seconds)} a call: {_ratio(interval.median)} {other} ({_time(verdict.baseline_seconds)})"
         )
-        click.echo(f"  speedup {interval.median:.3g}, 95 % interval {interval.low:.3g} to {interval.high:.3g}")
+        click.echo(
+            f"  speedup {figure(interval.median)}, 95 % interval {figure(interval.low)} to {figure(interval.high)}"
+        )
         if verdict.bound_share is not None:
             click.echo(f"  {verdict.bound_share:.0%} of this GPU's limit for the task")
         if verdict.unstable:
