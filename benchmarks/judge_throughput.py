@@ -101,6 +101,7 @@ def plain_loop(sources: list[str], nvcc: str, arch: str, gpu: bool) -> None:
 
 def load_inline(sources: list[str]) -> None:
     """What a user of torch would write: each candidate as an extension, called once and compared."""
+    # torch is on the GPU machine only, and no dependency.
     import torch  # type: ignore[import-not-found]
     from torch.utils.cpp_extension import load_inline as load  # type: ignore[import-not-found]
 
@@ -156,8 +157,9 @@ def main() -> int:
     ratios: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as cache, Judge(settings, cache_folder=Path(cache)) as judge:
         judge.judge(task, right(99), level)  # builds the runner or the CPU level, and the references, once
+        # The loop's variables are bound late in these lambdas, which are called at once (B023).
         for kind, sources in kinds.items():
-            alone = seconds(lambda: judge.judge(task, kinds_alone[kind], level))  # noqa: B023 (called at once)
+            alone = seconds(lambda: judge.judge(task, kinds_alone[kind], level))  # noqa: B023
             spent = seconds(lambda: judge_all(judge, task, sources, level))  # noqa: B023
             plain = seconds(
                 lambda: plain_loop(sources, str(toolkit.nvcc), judge.compiler.architecture, level is Level.GPU)  # noqa: B023

@@ -200,6 +200,7 @@ def compare(tasks: int, budget: int, seed: int, worlds: int = 20) -> dict[str, l
         transitions = world.transitions(world_rng)
         task = Task(world, Random(f"{seed} task {number}"))
 
+        # Called within this turn of the loop, so that its variables are the ones meant (B023).
         def run(name: str, values: dict[str, object], runners: int = 1, walk_at_random: bool = False) -> None:
             settings = SearchSettings.model_validate({"step_cap": STEP_CAP, **values})
             facts = knowledge(transitions, settings, Level.GPU)  # noqa: B023

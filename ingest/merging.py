@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ingest.checks import Rejected, Tasks, check
 from ingest.journal import Journal
@@ -56,7 +57,7 @@ class Summary:
     rejected_files: list[str] = field(default_factory=list)
     dry_run: bool = False
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Any]:
         """The summary as `regraph ingest add --json` prints it."""
         return {
             "read": self.read,
@@ -125,7 +126,7 @@ class Run:
                     line_limit=self.settings.line_limit,
                     document_limit=self.settings.document_limit,
                     file_format=self.file_format,
-                    progress=lambda done, size, name=name: self._report(name, done, size),  # type: ignore[misc]
+                    progress=partial(self._report, name),
                 )
                 self._ingest(self._checked(drafts, rejections, name), rejections, journal)
             if rejections.count and not self.dry_run:

@@ -16,8 +16,8 @@ def text_of(summary: Summary) -> str:
     lines = [
         f"{head} {summary.merged:,} of {summary.read:,} trajectories ({summary.steps:,} steps); "
         f"{further}{summary.duplicates:,} known already, {summary.rejected:,} rejected.",
-        f"Techniques: {techniques['new']} new, {techniques['known']} known. "  # type: ignore[index]
-        f"Transitions: {transitions['new']} new, {transitions['known']} known.",  # type: ignore[index]
+        f"Techniques: {techniques['new']} new, {techniques['known']} known. "
+        f"Transitions: {transitions['new']} new, {transitions['known']} known.",
     ]
     if summary.verdicts:
         counts = ", ".join(f"{count:,} {name}" for name, count in sorted(summary.verdicts.items()))

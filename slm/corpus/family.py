@@ -63,6 +63,7 @@ class Family:
             rng.shuffle(self.arguments)
 
     def setup(self) -> None:
+        """Draw the program: its arguments, sizes and statements; every family has its own."""
         raise NotImplementedError
 
     def _comment(self) -> str:
