@@ -165,6 +165,55 @@ def measure_(
         raise InternalFault(f"the judge failed on {len(outcome.broken)} tasks; first {reason}", where=name)
 
 
+@evaluate.command("remeasure")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--gpu", "gpus", type=click.IntRange(0), multiple=True, help="Which GPUs; searches are spread over them.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the record, JSON.")
+@click.option(
+    "--markdown", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write the table as Markdown."
+)
+@json_option
+def remeasure_(file: Path, gpus: tuple[int, ...], out: Path | None, page: Path | None, as_json: bool) -> None:
+    """Time on a GPU what the searches of the campaign in FILE picked without one.
+
+    Every right kernel that a search generated is timed beside the one that it picked by modelled speed. Ends with 1
+    when the GPU does not hold a picked kernel for right.
+
+    \b
+    Example:
+      regraph eval run --level modelled --model model.gguf --budget 60 --out modelled.jsonl
+      regraph eval remeasure modelled.jsonl --out remeasured.json
+    """
+    from contextlib import ExitStack
+
+    from cudaeval import remeasure, results
+    from regraph_db.settings import section
+    from verify import Judge
+    from verify.settings import VerifySettings
+
+    def show(row: remeasure.Remeasured) -> None:
+        share = f"{row.share:.2f} of the best of {row.right}" if row.share is not None else row.reason
+        click.echo(f"{row.task} {row.strategy} sample {row.sample}: {share}", err=True)
+
+    terms, samples = results.read(file)
+    with ExitStack() as stack:
+        judges = [
+            stack.enter_context(Judge(section("verify", VerifySettings, {"gpu": gpu, "level": "gpu"})))
+            for gpu in gpus or (None,)
+        ]
+        record = remeasure.remeasure(terms, remeasure.found(file, samples), judges, show)
+    if out is not None:
+        out.write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    if page is not None:
+        page.write_text(remeasure.markdown(record), encoding="utf-8")
+    if as_json:
+        print_json(record.model_dump(mode="json"))
+    else:
+        click.echo(remeasure.markdown(record), nl=False)
+    if any(row.reason for row in record.searches):
+        raise SystemExit(1)
+
+
 @evaluate.command("trajectories")
 @_TRAJECTORIES
 @click.option("--update", type=_PAGE, help="Put the table into this page.")

@@ -5,17 +5,18 @@
 #
 # runs for at most SECONDS (default: to the end), reports what is finished then, and goes on when it is called again: on
 # the same machine in the middle of its searches, on another one after the samples in OUT/runs.jsonl. Only trajectories
-# of the train split are in the graph. Environment: OUT (default: this folder), MODEL, BUDGET, SAMPLES, JOBS, LEVEL, TASKS.
+# of the train split are in the graph. Environment: OUT (default: this folder), MODEL, BUDGET, SAMPLES, JOBS, LEVEL, TASKS,
+# STRATEGIES. With LEVEL=modelled the searches need no GPU; where there is one, what they picked is then measured on it.
 set -euo pipefail
 began=$SECONDS
 limit=${1:-0}
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=${OUT:-$here}
-work=${REGRAPH_CACHE:-$HOME/.cache/regraph}/campaign
 regraph=$(command -v regraph || echo "$root/.venv/bin/regraph")
 python=$(command -v "$root/.venv/bin/python" || command -v python3)
 level=${LEVEL:-gpu}
+work=${REGRAPH_CACHE:-$HOME/.cache/regraph}/campaign-$level
 mkdir -p "$out" "$work"
 export REGRAPH_STORE="sqlite:///$work/store.db"
 export REGRAPH_SEARCH__LEASE=10  # seconds until the searches of a killed run are taken up again
@@ -23,7 +24,7 @@ export REGRAPH_SEARCH__RETIME=1  # timing the best three again would take a thir
 export REGRAPH_VERIFY__TIMING_ERROR=${REGRAPH_VERIFY__TIMING_ERROR:-0.02}  # a timing of a candidate stops at 2 %
 
 gpus=()
-if [ "$level" = gpu ]; then
+if [ "$level" != functional ] && command -v nvidia-smi >/dev/null; then
   for index in $(nvidia-smi --query-gpu=index --format=csv,noheader); do gpus+=(--gpu "$index"); done
 fi
 count=$((${#gpus[@]} / 2))
@@ -42,7 +43,7 @@ fi
 if [ ! -e "$work/runs.jsonl" ] && [ -e "$out/runs.jsonl" ]; then cp "$out/runs.jsonl" "$work/"; fi
 
 strategies=()
-for name in mcgs random rag standard cot fsr; do strategies+=(--strategy "$name"); done
+for name in ${STRATEGIES:-mcgs random rag standard cot fsr}; do strategies+=(--strategy "$name"); done
 stop=()
 if [ "$limit" -gt 0 ]; then stop=(timeout --signal=KILL "$((limit - (SECONDS - began) - 40))"); fi
 # shellcheck disable=SC2086 # TASKS is a list
@@ -53,6 +54,10 @@ if [ "$limit" -gt 0 ]; then stop=(timeout --signal=KILL "$((limit - (SECONDS - b
 cp "$work/runs.jsonl" "$out/"
 "$regraph" eval report "$out/runs.jsonl" --markdown "$out/report.md" --html "$out/report.html" ||
   echo "no report yet" >&2
+if [ "$level" = modelled ] && [ "$count" -gt 0 ]; then
+  "$regraph" eval remeasure "$work/runs.jsonl" "${gpus[@]}" --out "$out/remeasured.json" --markdown "$out/remeasured.md" ||
+    [ $? -eq 1 ]
+fi
 # The graphs are copies of one another but for their searches: a dictionary larger than a copy leaves only those.
 "$python" - "$work" "$out/searches.tar.xz" <<'END'
 import lzma, sys, tarfile

@@ -166,7 +166,7 @@ def test_the_script_of_the_results_goes_on_where_it_was_stopped(tmp_path: Path) 
     with tarfile.open(out / "searches.tar.xz") as archive:
         held = {Path(name).stem for name in archive.getnames()}
     assert held >= {sample.search for sample in samples} | {"base"}
-    with open_store(load(), url=f"sqlite:///{tmp_path}/cache/campaign/store.db") as store:
+    with open_store(load(), url=f"sqlite:///{tmp_path}/cache/campaign-functional/store.db") as store:
         taught = {trajectory.task for trajectory in store.trajectories()}
     assert taught == {task.name for task in select([], None, "train")}, "test tasks teach nothing"
 
