@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from verify.judge import Judge, best_level, judge
-    from verify.task import Task, list_tasks, load_task
+    from verify.task import Task, list_tasks, load_task, task_names
 
-__all__ = ["Judge", "Task", "best_level", "judge", "list_tasks", "load_task"]
+__all__ = ["Judge", "Task", "best_level", "judge", "list_tasks", "load_task", "task_names"]
 
 _HOMES = {
     "Judge": "verify.judge",
@@ -18,6 +18,7 @@ _HOMES = {
     "Task": "verify.task",
     "list_tasks": "verify.task",
     "load_task": "verify.task",
+    "task_names": "verify.task",
 }
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from regraph_db.errors import InternalFault
 
 _PUTS_BETWEEN_SWEEPS = 64
+_LOCK = ".lock"
 
 
 class Cache:
@@ -44,7 +47,10 @@ class Cache:
             return None
 
     def put(self, key: str, source: Path | bytes) -> Path:
-        """Store a file's content (the file is moved where that is possible) or bytes; returns the entry's file.
+        """Store a file's content or bytes; returns the entry's file.
+
+        Bytes replace what stands there. A file that another process stored meanwhile stays: it may be in use in a
+        sandbox, whose rules name that very file and not its successor of the same name.
 
         Raises :class:`InternalFault` when the disk is full or the folder cannot be written.
         """
@@ -60,17 +66,16 @@ class Cache:
                         with source.open("rb") as content:
                             shutil.copyfileobj(content, stream, 1 << 20)
                 Path(name).chmod(0o755)
-                Path(name).replace(path)
+                if isinstance(source, Path) and path.exists():
+                    Path(name).unlink()
+                else:
+                    Path(name).replace(path)
             except BaseException:
                 with contextlib.suppress(OSError):
                     Path(name).unlink()
                 raise
         except OSError as error:
-            raise InternalFault(
-                f"the cache cannot be written: {error.strerror}.",
-                where=str(path.parent),
-                fix="Free some space or set `cache`.",
-            ) from error
+            raise _unwritable(path.parent, error) from error
         with self._lock:
             self._puts += 1
             sweep = self._puts % _PUTS_BETWEEN_SWEEPS == 1
@@ -78,10 +83,31 @@ class Cache:
             self.sweep()
         return path
 
+    @contextlib.contextmanager
+    def making(self, key: str) -> Iterator[None]:
+        """Hold the making of an entry, between threads and processes: look for it again within, then make it.
+
+        Many searches that begin at once on one machine want the same entries. Entries that share a folder share a lock,
+        so one must not be made within the making of another of the same cache.
+        """
+        folder = self._path(key).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
     def sweep(self) -> int:
         """Remove the longest unused entries until the rest fits the cap; returns the bytes removed."""
         entries = []
         for path in self.folder.glob("*/*"):
+            if path.name == _LOCK:
+                continue
             with contextlib.suppress(OSError):
                 status = path.stat()
                 entries.append((status.st_mtime_ns, status.st_size, path))
@@ -97,3 +123,9 @@ class Cache:
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
+
+
+def _unwritable(folder: Path, error: OSError) -> InternalFault:
+    return InternalFault(
+        f"the cache cannot be written: {error.strerror}.", where=str(folder), fix="Free some space or set `cache`."
+    )

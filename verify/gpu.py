@@ -133,20 +133,22 @@ def build_runner(gpu: Gpu, toolkit: Toolkit, settings: VerifySettings, cache_fol
         "-o",
     ]
     for part, argv in (("program", host), ("kernels", device)):
-        found = cache.get(f"{key}-{part}")
-        if found is None:
-            with PrivateFolder() as name:
-                folder = Path(name)
-                for path in RUNNER.iterdir():
-                    if path.is_file():
-                        (folder / path.name).write_bytes(path.read_bytes())
-                limits = sandbox.Limits(seconds=settings.compile_seconds, memory=settings.compile_memory)
-                done = sandbox.run([*argv, "product"], folder=folder, limits=limits, readable=[toolkit.root])
-                if not done.ok:
-                    raise InternalFault(f"the runner does not compile: {done.stderr.decode(errors='replace')[-800:]}")
-                found = cache.put(f"{key}-{part}", folder / "product")
-        built[part] = found
+        with cache.making(key):
+            built[part] = cache.get(f"{key}-{part}") or _compiled(f"{key}-{part}", argv, toolkit, settings, cache)
     return Runner(built["program"], built["kernels"], runtime)
+
+
+def _compiled(key: str, argv: Sequence[str], toolkit: Toolkit, settings: VerifySettings, cache: Cache) -> Path:
+    with PrivateFolder() as name:
+        folder = Path(name)
+        for path in RUNNER.iterdir():
+            if path.is_file():
+                (folder / path.name).write_bytes(path.read_bytes())
+        limits = sandbox.Limits(seconds=settings.compile_seconds, memory=settings.compile_memory)
+        done = sandbox.run([*argv, "product"], folder=folder, limits=limits, readable=[toolkit.root])
+        if not done.ok:
+            raise InternalFault(f"the runner does not compile: {done.stderr.decode(errors='replace')[-800:]}")
+        return cache.put(key, folder / "product")
 
 
 def measure_peaks(gpu: Gpu, runner: Runner, cache_folder: Path) -> Peaks:
@@ -155,14 +157,13 @@ def measure_peaks(gpu: Gpu, runner: Runner, cache_folder: Path) -> Peaks:
     key = content_id("peaks", gpu.uuid, gpu.driver, (RUNNER / "kernels.cu").read_text())
     known = cache.read(key)
     if known is None:
-        limits = sandbox.Limits(seconds=120, memory=8 << 30)
-        with (
-            gpu_lock(gpu, cache_folder, exclusive=True),
-            PrivateFolder() as name,
-            runner.session(gpu, Path(name), limits) as session,
-        ):
-            fields = {**session.hello(), **session.peaks()}
-        known = cache.put(key, json.dumps(fields).encode()).read_bytes()
+        with gpu_lock(gpu, cache_folder, exclusive=True):
+            known = cache.read(key)  # another process may have measured them meanwhile
+            if known is None:
+                limits = sandbox.Limits(seconds=120, memory=8 << 30)
+                with PrivateFolder() as name, runner.session(gpu, Path(name), limits) as session:
+                    fields = {**session.hello(), **session.peaks()}
+                known = cache.put(key, json.dumps(fields).encode()).read_bytes()
     fields = json.loads(known)
     return Peaks(
         float(fields["bytes_per_second"]),

@@ -75,10 +75,12 @@ class References:
         """
         with self._task_lock(task):
             found = [self._known(task, case) for case in cases]
-            missing = [case for case, arrays in zip(cases, found, strict=True) if arrays is None]
-            if missing:
-                computed = iter(self._compute(task, missing))
-                found = [arrays if arrays is not None else next(computed) for arrays in found]
+            if None in found:
+                with self._outputs.making(content_id("making", task.hash)):
+                    found = [self._known(task, case) for case in cases]
+                    missing = [case for case, arrays in zip(cases, found, strict=True) if arrays is None]
+                    computed = iter(self._compute(task, missing))
+                    found = [arrays if arrays is not None else next(computed) for arrays in found]
         return [arrays for arrays in found if arrays is not None]
 
     def seconds(self, task: Task, case: Case) -> float:
@@ -88,7 +90,7 @@ class References:
         if known is not None:
             return float(known)
         # Alone before the task's lock: whoever holds that one may wait for a core.
-        with self._alone(), self._task_lock(task):
+        with self._alone(), self._task_lock(task), self._outputs.making(content_id("making", task.hash)):
             known = self._outputs.read(key)
             if known is None:
                 _, seconds = run_reference(task, [case.call(task)], self.program(task), self._settings, repeats=3)

@@ -86,8 +86,8 @@ def load_task(name_or_folder: str | Path) -> Task:
     Raises :class:`NotFound` when there is none, :class:`InputError` (file, line, field) when it is not valid.
     """
     folder = Path(name_or_folder)
-    if isinstance(name_or_folder, Path) or "/" in str(name_or_folder) or (folder / MANIFEST).is_file():
-        if not (folder / MANIFEST).is_file():
+    if isinstance(name_or_folder, Path) or "/" in str(name_or_folder) or _is_task(folder):
+        if not _is_task(folder):
             raise NotFound(
                 "no task there.",
                 where=str(folder),
@@ -102,6 +102,18 @@ def load_task(name_or_folder: str | Path) -> Task:
         f"no task is called `{name_or_folder}`.",
         fix=f"Did you mean {near}?" if near else "`regraph task list` shows them.",
     )
+
+
+def _is_task(folder: Path) -> bool:
+    try:
+        return (folder / MANIFEST).is_file()
+    except OSError:  # a name that is too long for a folder's
+        return False
+
+
+def task_names() -> frozenset[str]:
+    """The names of :func:`list_tasks`, nothing loaded."""
+    return frozenset(folder.name for folder in _folders())
 
 
 def list_tasks() -> list[Task]:

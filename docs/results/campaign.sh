@@ -6,7 +6,7 @@
 # runs for at most SECONDS (default: to the end), reports what is finished then, and goes on when it is called again: on
 # the same machine in the middle of its searches, on another one after the samples in OUT/runs.jsonl. Only trajectories
 # of the train split are in the graph. Environment: OUT (default: this folder), MODEL, BUDGET, SAMPLES, JOBS, LEVEL, TASKS,
-# STRATEGIES. With LEVEL=modelled the searches need no GPU; where there is one, what they picked is then measured on it.
+# STRATEGIES, GPUS. With LEVEL=modelled the searches need no GPU; where there is one, what they picked is then measured on it.
 set -euo pipefail
 began=$SECONDS
 limit=${1:-0}
@@ -25,7 +25,7 @@ export REGRAPH_VERIFY__TIMING_ERROR=${REGRAPH_VERIFY__TIMING_ERROR:-0.02}  # a t
 
 gpus=()
 if [ "$level" != functional ] && command -v nvidia-smi >/dev/null; then
-  for index in $(nvidia-smi --query-gpu=index --format=csv,noheader); do gpus+=(--gpu "$index"); done
+  for index in ${GPUS:-$(nvidia-smi --query-gpu=index --format=csv,noheader)}; do gpus+=(--gpu "$index"); done
 fi
 count=$((${#gpus[@]} / 2))
 cores=$(nproc)
@@ -54,10 +54,6 @@ if [ "$limit" -gt 0 ]; then stop=(timeout --signal=KILL "$((limit - (SECONDS - b
 cp "$work/runs.jsonl" "$out/"
 "$regraph" eval report "$out/runs.jsonl" --markdown "$out/report.md" --html "$out/report.html" ||
   echo "no report yet" >&2
-if [ "$level" = modelled ] && [ "$count" -gt 0 ]; then
-  "$regraph" eval remeasure "$work/runs.jsonl" "${gpus[@]}" --out "$out/remeasured.json" --markdown "$out/remeasured.md" ||
-    [ $? -eq 1 ]
-fi
 # The graphs are copies of one another but for their searches: a dictionary larger than a copy leaves only those.
 "$python" - "$work" "$out/searches.tar.xz" <<'END'
 import lzma, sys, tarfile
@@ -67,3 +63,7 @@ with lzma.open(sys.argv[2], "wb", filters=keep) as packed, tarfile.open(fileobj=
     for graph in sorted(Path(sys.argv[1], "runs.graphs").glob("*.db*")):
         archive.add(graph, f"searches/{graph.name}")
 END
+if [ "$level" = modelled ] && [ "$count" -gt 0 ]; then
+  "$regraph" eval remeasure "$work/runs.jsonl" "${gpus[@]}" --out "$out/remeasured.json" --markdown "$out/remeasured.md" ||
+    [ $? -eq 1 ]
+fi

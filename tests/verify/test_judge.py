@@ -7,7 +7,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -140,6 +140,31 @@ def test_a_cache_evicts_the_longest_unused(tmp_path: Path) -> None:
     assert held.get("aa1") is not None  # used just now
     assert held.sweep() == 100
     assert held.read("bb2") is None and held.read("aa1") == b"x" * 100 and held.read("cc3") is not None
+
+
+def test_a_file_that_another_process_stored_meanwhile_stays_the_very_same(tmp_path: Path) -> None:
+    held = Cache(tmp_path / "cache", cap=1 << 20)
+    product = tmp_path / "product"
+    product.write_bytes(b"made twice")
+    inode = held.put("aa1", product).stat().st_ino
+    assert held.put("aa1", product).stat().st_ino == inode, "a sandbox may hold it open by this inode"
+    assert held.put("aa1", b"judged again").read_bytes() == b"judged again"
+
+
+def test_what_many_want_at_once_is_made_once(tmp_path: Path) -> None:
+    held, made = Cache(tmp_path, cap=1 << 20), []
+
+    def want(number: int) -> bytes | None:
+        with held.making("aa1"):
+            if held.get("aa1") is None:
+                made.append(number)
+                held.put("aa1", b"%d" % number)
+        return held.read("aa1")
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(want, range(32)))
+    assert len(made) == 1 and found == {b"%d" % made[0]}
+    assert held.sweep() == 0 and (tmp_path / "aa" / ".lock").exists(), "locks are no entries"
 
 
 def test_a_task_that_does_not_fit_in_memory_is_refused_with_its_line_and_field(monkeypatch: pytest.MonkeyPatch) -> None:
