@@ -8,7 +8,7 @@ import sys
 import time
 
 from ingest.relabel import Relabeller
-from ingest.relabel.quality import evaluate
+from ingest.relabel.quality import evaluate_held_back
 from ingest.settings import IngestSettings
 from ingest.techniques import synonyms
 
@@ -33,7 +33,7 @@ def main() -> None:
     begun, worked = time.perf_counter(), time.process_time()
     decided = relabeller.decide(made)
     rate, processor_rate = len(decided) / (time.perf_counter() - begun), len(decided) / (time.process_time() - worked)
-    held = evaluate(settings)["held_back"]
+    held = evaluate_held_back(settings)["held_back"]
     figures = {
         "names_per_second": rate,
         "names_per_processor_second": processor_rate,

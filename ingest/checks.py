@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from ingest.reading import Draft
@@ -48,6 +49,7 @@ class Tasks:
 
     required: bool = False
     _known: dict[str, KnownTask | None] = field(default_factory=dict)
+    _names: frozenset[str] | None = None
 
     def find(self, name: str) -> KnownTask | None:
         """The task, or ``None`` for no name or an unknown one. Raises :class:`Rejected` for an unknown one that is
@@ -55,8 +57,14 @@ class Tasks:
         if not name:
             return None
         if name not in self._known:
-            from verify import load_task
+            from verify import load_task, task_names
 
+            if self._names is None:
+                self._names = task_names()
+            if not self.required and name not in self._names and not _is_folder(name):
+                # Of ten thousand tasks that are not here none is looked for, nor one like it.
+                self._known[name] = None
+                return None
             try:
                 self._known[name] = load_task(name)
             except NotFound as error:
@@ -66,6 +74,13 @@ class Tasks:
             except InputError as error:
                 raise Rejected(f"task: {error}") from None
         return self._known[name]
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return "/" in name or Path(name).is_dir()
+    except OSError:  # too long for a folder's name
+        return False
 
 
 def check(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 
 from regraph_db.errors import InputError
 
@@ -47,6 +48,8 @@ def _word(word: str) -> str:
     return _singular(word.replace("isation", "ization"))
 
 
+# A step's name is asked for by the checks, the relabeller and the store.
+@lru_cache(maxsize=1 << 12)
 def normalise(method: str) -> str:
     """Lower case, one space between words, no hyphens or underscores, singular, American ``-ization``, no tail such as
     "optimization"; never empty. Normalising twice changes nothing more.

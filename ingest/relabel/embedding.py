@@ -1,8 +1,6 @@
 """An offline embedding of technique names: weighted words, word pairs and letters of the trade's own vocabulary.
 
-Deterministic, from small tables of text. A sentence model of 84 MB was the alternative: at 7 ms a name it misses 2,000
-names a second by far, and it does not know that double buffering is software pipelining (cosine 0.37). What it would
-add, the synonyms of ``techniques.toml`` and the words of ``words.toml`` say exactly.
+Deterministic, from small tables of text. What words mean beyond them stands in ``meaning.py``.
 """
 
 from __future__ import annotations
@@ -161,7 +159,7 @@ def _count(result: dict[str, float], words: Sequence[str], strength: float) -> N
 
 
 class Embedding:
-    """Unit vectors over the features of the names it was made from.
+    """Vectors over the features of the names it was made from.
 
     A feature weighs the more the fewer techniques have it: "warp" and "memory" say little, "shuffle" says much.
     """
@@ -187,16 +185,9 @@ class Embedding:
     def __contains__(self, feature: str) -> bool:
         return feature in self._columns
 
-    def vectors(self, phrases: Sequence[str]) -> NDArray[np.float32]:
-        """``(len(phrases), dimensions)`` float32. A phrase of known features has length 1; unknown ones shorten it."""
-        result = np.zeros((len(phrases), self.dimensions), np.float32)
-        for row, phrase in enumerate(phrases):
-            columns, values = self.sparse(features(phrase))
-            result[row, columns] = values
-        return result
-
     def sparse(self, strengths: Mapping[str, float]) -> tuple[list[int], NDArray[np.float32]]:
-        """The columns of one phrase's vector that are not zero, and their values, from the phrase's features."""
+        """The columns of a phrase's vector that are not zero, and their values, from the phrase's features. A phrase of
+        known features has length 1; unknown ones shorten it."""
         columns: list[int] = []
         values: list[float] = []
         square = 0.0

@@ -1,7 +1,7 @@
-"""How sure a piece of evidence makes: a logistic regression over the tuning sets, each predicted from the other two.
+"""How sure a piece of evidence makes: a logistic regression over the tuning sets, each predicted from the others.
 
-``python -m ingest.relabel.fitting`` writes ``confidence.toml`` anew, after a change to the table, the words, the pairs
-or the index; a test finds a file that is not what this gives.
+``python -m ingest.relabel.fitting`` writes ``confidence.toml`` and ``coefficients.npz`` anew, after a change to the
+table, the words, the pairs or the index; a test finds files that are not what this gives.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.relabel.known import FILE
 from ingest.relabel.nearest import Evidence, Nearest
 from ingest.relabel.pairs import Pair, tuning, unseen
 from ingest.techniques import synonyms
@@ -76,7 +77,15 @@ def document(weights: dict[str, float]) -> str:
     return "\n".join([*lines, *(f"{name} = {value:.4f}" for name, value in weights.items())]) + "\n"
 
 
+def main() -> None:
+    """Write ``confidence.toml`` and ``coefficients.npz``."""
+    folder = Path(__file__).parent
+    (folder / "confidence.toml").write_text(document(fit()), encoding="utf-8")
+    index = Nearest(pairs=[pair for each in tuning() for pair in each])
+    coefficients = index.coefficients().astype(np.float16)
+    np.savez_compressed(folder / FILE, coefficients=coefficients, names=np.array(index.names_digest()))
+    sys.stdout.write(f"{folder / 'confidence.toml'}\n{folder / FILE}\n")
+
+
 if __name__ == "__main__":
-    target = Path(__file__).with_name("confidence.toml")
-    target.write_text(document(fit()), encoding="utf-8")
-    sys.stdout.write(f"{target}\n")
+    main()

@@ -2,7 +2,7 @@
 
 The index holds the table's names, synonyms and descriptions, and the names of the labelled pairs. Three views of a name
 are weighed into one confidence: the nearest known names, by embedding and by text; what all of them together say (a
-kernel ridge regression onto the techniques, the squared cosine as its kernel); and how much of the name none explains.
+kernel ridge regression onto the techniques, see ``known.py``); and how much of the name none explains.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from ingest.relabel.embedding import Embedding, features, stems
+from ingest.relabel.embedding import Embedding, features, stem, stems
+from ingest.relabel.known import RIDGE, Known, shipped_coefficients
 from ingest.relabel.pairs import Pair, tuning
 from ingest.techniques import shipped, synonyms
 from regraph_db.names import normalise
@@ -30,9 +33,9 @@ _COSINE, _TEXT, _SUPPORT = 0.7, 0.3, 0.5
 _ONE_WORD = 0.8
 #: Names whose text is compared, those with the largest cosine; more where they have too few techniques.
 _COMPARED = 64
-#: The ridge: how far the regression trusts a single known name.
-_RIDGE = 0.1
 _PUNCTUATION = re.compile(r"[(),]")
+#: Stems that turn a name round: "atomic-free accumulation" is no atomic operation.
+_NEGATION = frozenset({stem("avoid"), stem("without"), stem("no"), stem("non")})
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,11 @@ class Evidence:
     """Words, at most five, as a share of five."""
     text: float
     """Likeness of the text alone."""
+    contained: float
+    """Share of the name's weight in the words of one known name of the technique, two words at least, that it holds
+    whole: "warp-per-row SpMV"."""
+    negated: float
+    """1 where the name or the nearest known one says "avoid", "without" or "free", and the other does not."""
 
     def numbers(self) -> tuple[float, ...]:
         """The fields that are numbers, in their order."""
@@ -80,11 +88,21 @@ def confidence_weights() -> tuple[NDArray[np.float64], float]:
     return np.array([table[name] for name in names]), table["constant"]
 
 
+class _Near(NamedTuple):
+    """A technique's name nearest to another: likeness, cosine, likeness of the text, and whether it is negated."""
+
+    likeness: float
+    cosine: float
+    text: float
+    negated: bool
+
+
 class Nearest:
     """An index over the shipped techniques, and over further ones by their names alone."""
 
     def __init__(self, further: Iterable[str] = (), *, pairs: Iterable[Pair] | None = None) -> None:
-        """``further``: techniques beside the table's; ``pairs``: what to learn from, all tuning sets by default."""
+        """``further``: techniques beside the table's; ``pairs``: what to learn from; by default all tuning sets, as
+        they were learnt when the project was made."""
         learnt = [pair for each in tuning() for pair in each] if pairs is None else list(pairs)
         known = dict(synonyms())
         for pair in learnt:
@@ -92,32 +110,32 @@ class Nearest:
                 known.setdefault(pair.phrase, pair.technique)
         for entry in shipped():
             known.setdefault(normalise(_PUNCTUATION.sub(" ", entry.description)), entry.name)
-        strangers = [pair.phrase for pair in learnt if not pair.technique and pair.phrase not in known]
+        strangers = list(dict.fromkeys(p.phrase for p in learnt if not p.technique and p.phrase not in known))
         extra = [name for name in dict.fromkeys(further) if name not in known]
-        names = [*known, *extra]
         self._owners = [*known.values(), *extra]
-        self._embedding = Embedding(list(zip(names, self._owners, strict=True)))
+        names = [*known, *extra]
         # Rows: known names, names of none, further techniques. The regression is over the first two.
         self._known, self._fitted = len(known), len(known) + len(strangers)
-        rows = self._embedding.vectors([*known, *strangers, *extra])
-        self._matrix = np.ascontiguousarray(rows.T)
+        embedding = Embedding(list(zip(names, self._owners, strict=True)))
+        self._names = Known(embedding, [*known, *strangers, *extra])
         self._techniques = [entry.name for entry in shipped()]
-        self._coefficients = self._regression(rows[: self._fitted])
+        self._coefficients = shipped_coefficients(self._names, self._fitted) if pairs is None else self.coefficients()
         self._texts = [_text(name) for name in names]
         self._one_word = np.array([" " not in text for text in self._texts])
+        self._stems = [frozenset(stems(name)) for name in names]
         self._vocabulary: dict[str, set[str]] = {}
-        for name, owner in zip(names, self._owners, strict=True):
-            self._vocabulary.setdefault(owner, set()).update(stems(name))
+        for words, owner in zip(self._stems, self._owners, strict=True):
+            self._vocabulary.setdefault(owner, set()).update(words)
 
-    def _regression(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """``(fitted rows, techniques)``: coefficients of the squared cosines."""
-        column = {technique: i for i, technique in enumerate(self._techniques)}
-        wanted = np.zeros((len(rows), len(column)))
-        for row, owner in enumerate(self._owners[: self._known]):
-            wanted[row, column[owner]] = 1.0
-        kernel = (rows @ rows.T).astype(np.float64) ** 2
-        kernel[np.diag_indices_from(kernel)] += _RIDGE
-        return np.linalg.solve(kernel, wanted).astype(np.float32)
+    def coefficients(self) -> NDArray[np.float32]:
+        """``(known names and names of none, techniques)``: of the regression, computed anew."""
+        number = {technique: i for i, technique in enumerate(self._techniques)}
+        owners = [number[owner] for owner in self._owners[: self._known]]
+        return self._names.coefficients([*owners, *[-1] * (self._fitted - self._known)], len(number))
+
+    def names_digest(self) -> str:
+        """Of the names that the coefficients belong to."""
+        return self._names.digest(self._fitted)
 
     def nearest(self, phrases: Sequence[str], limit: int) -> list[list[Candidate]]:
         """For each phrase (in normal form) at most ``limit`` techniques, best first; equal ones by name."""
@@ -136,65 +154,74 @@ class Nearest:
     def evidence(self, phrase: str, limit: int) -> list[Evidence]:
         """What speaks for the ``limit`` techniques nearest to ``phrase``, the best first."""
         strengths = features(phrase)
-        columns, values = self._embedding.sparse(strengths)
-        cosine = values @ self._matrix[columns]  # a phrase has some fifty of thousands of features
-        support = dict(zip(self._techniques, (cosine[: self._fitted] ** 2 @ self._coefficients).tolist(), strict=True))
+        cosine = self._names.words(strengths)
+        kernel = self._names.kernel(phrase, cosine, self._fitted)
+        said = np.einsum("i,ij->j", kernel, self._coefficients)
+        support = dict(zip(self._techniques, said.tolist(), strict=True))
         stranger = float(cosine[self._known : self._fitted].max(initial=0.0))
-        likeness, closest, alike = self._likeness(phrase, np.delete(cosine, slice(self._known, self._fitted)), limit)
-        for technique, near in closest.items():
-            # A technique that the regression does not know stands alone: one known name, and nothing like it.
-            support.setdefault(technique, near * near / (1.0 + _RIDGE))
-        order = sorted(likeness, key=lambda each: (-likeness[each] - _SUPPORT * support[each], each))
-        weights = self._embedding.squares(strengths)
+        weights = self._names.embedding.squares(strengths)
         total = sum(weights.values()) or 1.0
-        unknown = sum(square for word, square in weights.items() if word not in self._embedding) / total
-        length = min(len(weights), 5) / 5
-        first, second = _two_largest(likeness.values())
+        near, contained = self._nearest_names(
+            phrase, np.delete(cosine, slice(self._known, self._fitted)), weights, limit
+        )
+        for technique, name in near.items():
+            # A technique that the regression does not know stands alone: one known name, and nothing like it.
+            support.setdefault(technique, name.cosine**2 / (1.0 + RIDGE))
+        order = sorted(near, key=lambda each: (-near[each].likeness - _SUPPORT * support[each], each))
+        unknown = sum(square for word, square in weights.items() if word not in self._names.embedding) / total
+        negated = not _NEGATION.isdisjoint(weights)
+        first, second = _two_largest(name.likeness for name in near.values())
         support_first, support_second = _two_largest(support.values())
         result = []
         for technique in order[:limit]:
             words = self._vocabulary[technique]
-            like, backing = likeness[technique], support[technique]
+            name, backing = near[technique], support[technique]
             result.append(
                 Evidence(
                     technique,
-                    likeness=like,
-                    lead=like - (second if like == first else first),
+                    likeness=name.likeness,
+                    lead=name.likeness - (second if name.likeness == first else first),
                     support=backing,
                     support_lead=backing - (support_second if backing == support_first else support_first),
                     foreign=sum(square for word, square in weights.items() if word not in words) / total,
                     unknown=unknown,
-                    stranger=stranger - closest[technique],
-                    length=length,
-                    text=alike[technique],
+                    stranger=stranger - name.cosine,
+                    length=min(len(weights), 5) / 5,
+                    text=name.text,
+                    contained=contained.get(technique, 0.0) / total,
+                    negated=float(negated != name.negated),
                 )
             )
         return result
 
-    def _likeness(
-        self, phrase: str, cosine: NDArray[np.float32], limit: int
-    ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-        """By technique, ``limit`` at least, the likeness of its nearest name, and that name's cosine and text."""
+    def _nearest_names(
+        self, phrase: str, cosine: NDArray[np.float32], weights: Mapping[str, float], limit: int
+    ) -> tuple[dict[str, _Near], dict[str, float]]:
+        """By technique, ``limit`` at least, its nearest name; and the weight of what ``phrase`` holds of one of the
+        technique's names, where it holds the whole of it."""
         text = _text(phrase)
-        if " " in text:
+        several = " " in text
+        if several:
             cosine = np.where(self._one_word, cosine * _ONE_WORD, cosine)
         # The text is compared where the embedding sees something in common; the rest cannot reach a threshold.
-        rows = np.argsort(-cosine, kind="stable")
-        likeness: dict[str, float] = {}
-        closest: dict[str, float] = {}
-        alike: dict[str, float] = {}
-        for place, row in enumerate(rows):
-            if place >= _COMPARED and len(likeness) >= limit:
+        shared = np.flatnonzero(cosine > 0)
+        best = shared[np.argsort(-cosine[shared], kind="stable")].tolist()
+        found: dict[str, _Near] = {}
+        contained: dict[str, float] = {}
+        for place, row in enumerate(chain(best, (row for row in range(len(cosine)) if cosine[row] <= 0))):
+            if place >= _COMPARED and len(found) >= limit:
                 break
             near = float(cosine[row])
-            similar = fuzz.ratio(text, self._texts[row]) / 100
-            if self._one_word[row] and " " in text:
+            other, owner, words = self._texts[row], self._owners[row], self._stems[row]
+            similar = fuzz.ratio(text, other) / 100
+            if several and " " not in other:
                 similar *= _ONE_WORD
-            owner = self._owners[row]
             value = _COSINE * near + _TEXT * similar
-            if value > likeness.get(owner, -1.0):
-                likeness[owner], closest[owner], alike[owner] = value, near, similar
-        return likeness, closest, alike
+            if owner not in found or value > found[owner].likeness:
+                found[owner] = _Near(value, near, similar, not _NEGATION.isdisjoint(words))
+            if len(words) > 1 and words <= weights.keys():
+                contained[owner] = max(contained.get(owner, 0.0), sum(weights[word] for word in words))
+        return found, contained
 
 
 @cache

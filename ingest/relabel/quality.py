@@ -70,12 +70,16 @@ def relabelled(names: Iterable[str], settings: IngestSettings, nearest: Nearest 
 
 
 def evaluate(settings: IngestSettings) -> dict[str, Quality]:
-    """The quality on the tuning sets, each decided without having learnt from it; on the held-back pairs; and on those
-    of them whose names the table does not know. A held-back name that a tuning set has too is left out."""
+    """The quality on the tuning sets, each decided without having learnt from it; and :func:`evaluate_held_back`."""
     judged = [(pair, technique) for test, nearest in left_out() for pair, technique in _judged(test, settings, nearest)]
+    return {"tuning": _quality(judged), **evaluate_held_back(settings)}
+
+
+def evaluate_held_back(settings: IngestSettings) -> dict[str, Quality]:
+    """The quality on the held-back pairs, and on those of them whose names the table does not know. A held-back name
+    that a tuning set has too is left out."""
     held = _judged(unseen(held_back(), (pair for each in tuning() for pair in each)), settings)
     return {
-        "tuning": _quality(judged),
         "held_back": _quality(held),
         "held_back_not_in_table": _quality([each for each in held if each[0].phrase not in synonyms()]),
     }

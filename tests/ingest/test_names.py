@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.relabel import Relabeller
-from ingest.relabel.embedding import Embedding, stems
+from ingest.relabel.embedding import Embedding, features, stems
 from ingest.relabel.fitting import fit
+from ingest.relabel.known import Known, shipped_coefficients
+from ingest.relabel.meaning import meanings
 from ingest.relabel.nearest import Nearest, confidence_weights, table_index
 from ingest.relabel.pairs import held_back, tuning, unseen
-from ingest.relabel.quality import Quality, evaluate, relabelled
+from ingest.relabel.quality import Quality, evaluate, evaluate_held_back, relabelled
 from ingest.settings import IngestSettings
 from ingest.techniques import shipped, synonyms
+from regraph_db.errors import InternalFault
 from regraph_db.names import normalise
 
 
@@ -67,30 +70,65 @@ def test_the_labelled_pairs_are_enough_and_none_is_in_doubt() -> None:
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, Quality]:
-    return evaluate(IngestSettings())
+    return evaluate_held_back(IngestSettings())
 
 
 def test_the_quality_does_not_fall_behind_what_was_measured(measured: dict[str, Quality]) -> None:
-    # The aim of 0.97 and 0.85 is not reached on the held-back pairs (docs/techniques.md); this holds what is.
-    assert measured["tuning"].suffices
-    assert measured["held_back"].precision >= 0.95, measured["held_back"].mistakes
-    assert measured["held_back"].recall >= 0.74
+    # The recall aimed at, 0.85, is not reached on the held-back pairs (docs/techniques.md); this holds what is.
+    assert measured["held_back"].precision >= 0.97, measured["held_back"].mistakes
+    assert measured["held_back"].recall >= 0.61
     assert measured["held_back_not_in_table"].pairs < measured["held_back"].pairs
 
 
-def test_the_page_tells_the_measured_quality(measured: dict[str, Quality]) -> None:
+def _is_told(name: str, each: Quality) -> None:
     page = (Path(__file__).parents[2] / "docs" / "techniques.md").read_text(encoding="utf-8")
+    row = f"| {each.pairs} | {each.right} | {each.wrong} | {each.missed} | {each.precision:.3f} | {each.recall:.3f} |"
+    assert row in page, f"{name}: {row}"
+
+
+def test_the_page_tells_the_measured_quality(measured: dict[str, Quality]) -> None:
     for name, each in measured.items():
-        row = (
-            f"| {each.pairs} | {each.right} | {each.wrong} | {each.missed} | {each.precision:.3f} | {each.recall:.3f} |"
-        )
-        assert row in page, f"{name}: {row}"
+        _is_told(name, each)
 
 
-def test_the_confidence_is_what_fitting_gives() -> None:
+@pytest.mark.slow
+def test_each_tuning_set_is_predicted_by_the_others() -> None:
+    found = evaluate(IngestSettings())["tuning"]
+    assert found.suffices, found.mistakes
+    _is_told("tuning", found)
     weights, constant = confidence_weights()
-    fitted = fit()
-    assert [*weights, constant] == pytest.approx(list(fitted.values()), abs=2e-3)
+    assert [*weights, constant] == pytest.approx(list(fit().values()), abs=2e-2)
+
+
+def test_the_coefficients_are_what_fitting_gives() -> None:
+    anew = Nearest(pairs=[pair for each in tuning() for pair in each])
+    for name in ("unrolling the inner k loop by 8", "swap data between lanes", "strassen recursion"):
+        (ours,), (fresh,) = table_index().evidence(name, 1), anew.evidence(name, 1)
+        assert ours.technique == fresh.technique
+        assert ours.numbers() == pytest.approx(fresh.numbers(), abs=5e-3)
+
+
+def test_coefficients_of_other_names_are_refused() -> None:
+    known = Known(Embedding([("warp shuffle", "warp shuffle")]), ["warp shuffle"])
+    with pytest.raises(InternalFault, match="fitting"):
+        shipped_coefficients(known, 1)
+
+
+def test_known_names_are_told_apart_by_their_words() -> None:
+    phrases = ["warp shuffle", "loop tiling", "shuffle within a warp"]
+    known = Known(Embedding([(phrase, phrase) for phrase in phrases]), phrases)
+    cosines = known.words(features("warp shuffle"))
+    assert cosines[0] == pytest.approx(1.0, abs=1e-5)
+    assert cosines[2] > 0.5 > cosines[1]
+    coefficients = known.coefficients([0, 1, -1], 2)
+    said = known.kernel("warp shuffle", cosines, 3) @ coefficients
+    assert said[0] > 0.5 > abs(said[1])
+
+
+def test_meaning_reaches_beyond_the_words() -> None:
+    exchange, swap, texture, nothing = meanings(["exchange", "swap", "texture", "?"])
+    assert exchange @ swap > 0.4 > exchange @ texture
+    assert not nothing.any()
 
 
 @pytest.mark.parametrize(
@@ -115,8 +153,11 @@ def test_what_an_engineer_keeps_apart_stays_apart(one: str, other: str) -> None:
 @given(st.text(max_size=300))
 def test_no_name_breaks_the_embedding(text: str) -> None:
     embedding = Embedding([(name, name) for name in ("warp shuffle", "loop tiling")])
-    (vector,) = embedding.vectors([text])
-    assert 0.0 <= float((vector * vector).sum()) <= 1.0001
+    columns, values = embedding.sparse(features(text))
+    assert len(columns) == len(values) == len(set(columns))
+    assert 0.0 <= float((values * values).sum()) <= 1.0001
+    (meaning,) = meanings([text])
+    assert float((meaning * meaning).sum()) == pytest.approx(1.0, abs=1e-4) or not meaning.any()
 
 
 def test_a_name_of_empty_words_is_new() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ingest_samples import line, step
 
+from ingest.checks import Rejected, Tasks
 from ingest.reading import Draft, Rejection, read
 from regraph_db.errors import InputError
 
@@ -242,3 +243,13 @@ def test_a_file_that_grows_is_read_to_the_size_it_had(tmp_path: Path) -> None:
         stream.write(good[20:] + "\n" + good + "\n")
     (last,) = list(reader)
     assert isinstance(last, Rejection) and "still being written" in last.reason
+
+
+def test_a_task_that_is_not_here_is_none_however_long_its_name() -> None:
+    too_long_for_a_folder = "é" * 200
+    assert Tasks().find("no such task") is Tasks().find(too_long_for_a_folder) is Tasks().find("no/such") is None
+    known = Tasks().find("saxpy")
+    assert known is not None and known.name == "saxpy"
+    for name in ("no such task", too_long_for_a_folder):
+        with pytest.raises(Rejected, match="no task is called"):
+            Tasks(required=True).find(name)
