@@ -14,15 +14,17 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regraph_db.records import Level
+from regraph_db.records import Level, Verdict
 from search import prompt
 from search.answer import Outcome, parse, same_code
 from slm import MODEL
 from slm.corpus.idioms import canonical
+from slm.corpus.real import DEV
 from slm.corpus.sample import Sample
 from slm.corpus.samples import Maker
 from slm.corpus.trials import TRIALS, trials
@@ -72,15 +74,26 @@ class Model:
         return choice["message"]["content"] or "", choice["finish_reason"] == "length"
 
 
+def outcome_of(found: str | Future[Verdict]) -> str:
+    """right, the judge's word for what is wrong, or what kept an answer from the judge."""
+    if isinstance(found, str):
+        return found
+    try:
+        verdict = found.result(timeout=JUDGE_SECONDS)
+    except TimeoutError:
+        return "not judged"
+    return "right" if verdict.passed else str(verdict.verdict)
+
+
 class Bench:
-    """Asks, parses, judges; remembers verdicts of equal answers."""
+    """Asks and parses; the judge works beside it and judges equal answers once."""
 
     def __init__(self, model: Model, judge: Judge, folder: Path) -> None:
         self.model, self.judge, self.folder = model, judge, folder
-        self.known: dict[tuple[str, str], str] = {}
+        self.known: dict[tuple[str, str], Future[Verdict]] = {}
 
-    def one(self, case: Case, *, temperature: float = 0.0, seed: int = 0) -> tuple[str, str]:
-        """What became of one answer, and its code: right, wrong verdicts by name, refused, unchanged, no_code, …"""
+    def ask(self, case: Case, *, temperature: float = 0.0, seed: int = 0) -> tuple[str | Future[Verdict], str]:
+        """What became of one answer, or the judge's verdict to come; and its code."""
         text, cut = self.model.answer(case.prompt, temperature=temperature, seed=seed)
         parsed = parse(text, given=case.given, cut=cut)
         if parsed.outcome is Outcome.UNSUITABLE:
@@ -93,25 +106,28 @@ class Bench:
             return "right", parsed.code
         key = (case.task.hash, parsed.code)
         if key not in self.known:
-            try:
-                verdict = self.judge.submit(case.task, judged(parsed.code), Level.FUNCTIONAL).result(
-                    timeout=JUDGE_SECONDS
-                )
-                self.known[key] = "right" if verdict.passed else str(verdict.verdict)
-            except TimeoutError:
-                self.known[key] = "not judged"
+            self.known[key] = self.judge.submit(case.task, judged(parsed.code), Level.FUNCTIONAL)
         return self.known[key], parsed.code
 
     def table(self, cases: Iterable[Case], *, samples: int = 0) -> dict[str, Any]:
         """Greedy shares, and with ``samples`` pass@1 and pass@samples at temperature 0.7."""
         cases = list(cases)
+        answers = []
+        for number, case in enumerate(cases):
+            answers.append(
+                [
+                    self.ask(case),
+                    *(self.ask(case, temperature=0.7, seed=1000 * number + k) for k in range(samples)),
+                ]
+            )
         outcomes: Counter[str] = Counter()
         by_label: dict[str, list[int]] = {}
         idiom, equal = [0, 0], 0
         sampled, solved, right_samples = 0, 0, 0
         failures = []
         for number, case in enumerate(cases):
-            outcome, code = self.one(case)
+            (found, code), *others = answers[number]
+            outcome = outcome_of(found)
             sys.stderr.write(f"{number + 1}/{len(cases)} {case.label} {outcome}\n")
             outcomes[outcome] += 1
             cell = by_label.setdefault(case.label, [0, 0])
@@ -130,10 +146,7 @@ class Bench:
                         "code": code,
                     }
                 )
-            good = 0
-            for k in range(samples):
-                got, _ = self.one(case, temperature=0.7, seed=1000 * number + k)
-                good += got == "right"
+            good = sum(outcome_of(other) == "right" for other, _ in others)
             sampled += samples
             right_samples += good
             solved += good > 0
@@ -267,8 +280,7 @@ def example_for(maker: Maker, technique: str, *, first: bool, planar: bool = Fal
 
 def test_cases(split: str, steps: int) -> list[Case]:
     """The first ``steps`` steps of every trajectory of the split's tasks, each from the code before it; the example is
-    the
-    most alike step of a train task with the same first word in its method, else none."""
+    the most alike step of a train task. ``dev`` are the train tasks that no training sees; they are no examples."""
     tasks = {t.name: t for t in list_tasks()}
     pool = []
     chosen = []
@@ -279,9 +291,9 @@ def test_cases(split: str, steps: int) -> list[Case]:
             continue
         code = task.reference
         for k, step in enumerate(record["steps"]):
-            if task.split == "train":
+            if task.split == "train" and task.name not in DEV:
                 pool.append((task.name, step["method"], step["detail"], code, step["code"]))
-            if task.split == split and k < steps:
+            if k < steps and (task.name in DEV if split == "dev" else task.split == split):
                 chosen.append((task, k, step, code))
             code = step["code"]
     cases = []
@@ -314,12 +326,12 @@ def nearest(pool: list[tuple[str, str, str, str, str]], method: str, code: str, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="+", choices=[*TRIALS, "blind", "example", "test", "train"])
+    parser.add_argument("sets", nargs="+", choices=[*TRIALS, "blind", "example", "test", "train", "dev"])
     parser.add_argument("--model", type=Path, default=MODEL)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--samples", type=int, default=0, help="answers at temperature 0.7 for each case")
-    parser.add_argument("--steps", type=int, default=2, help="steps of a trajectory in the sets test and train")
+    parser.add_argument("--steps", type=int, default=2, help="steps of a trajectory in the sets test, train and dev")
     arguments = parser.parse_args()
     report = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}
     words = Tokenizer().words()
@@ -333,7 +345,7 @@ def main() -> None:
                 cases_of = example_cases(bench, words, arguments.count)
                 report[name] = {which: bench.table(cases) for which, cases in cases_of.items()}
             else:
-                if name in ("test", "train"):
+                if name in ("test", "train", "dev"):
                     cases = test_cases(name, arguments.steps)
                 elif name == "blind":
                     cases = blind_cases(bench, words)

@@ -63,6 +63,8 @@ def main() -> None:
     parser.add_argument("--shape", default="{}", help="JSON over the fields of slm.network.Shape")
     parser.add_argument("--from", dest="start", type=Path, help="a GGUF of an earlier training to go on from")
     parser.add_argument("--rate", type=float, help="the highest learning rate; 0.006, or 0.004 with --from")
+    parser.add_argument("--tokenizer", type=Path, help="a sentencepiece model; the one beside the shipped weights")
+    parser.add_argument("--marred", type=float, default=0.6, help="share of prompts with lines that must be copied")
     parser.add_argument("--look", type=int, default=512, help="greedy answers to look at in the end")
     arguments = parser.parse_args()
     begin = time.monotonic()
@@ -74,10 +76,13 @@ def main() -> None:
     work = Path(tempfile.mkdtemp(prefix="regraph-slm-"))
     from slm.network import Shape
 
-    tokenizer = Tokenizer()
+    pieces = arguments.tokenizer or TOKENIZER
+    tokenizer = Tokenizer(pieces)
     weights, written = export.read(arguments.start, tokenizer) if arguments.start else (None, {})
     shape = Shape(**{"vocabulary": tokenizer.size, **written, **json.loads(arguments.shape)})
-    workers = rows.start(arguments.workers, arguments.seed, work, TOKENIZER, shape.context, arguments.rows)
+    workers = rows.start(
+        arguments.workers, arguments.seed, work, pieces, shape.context, arguments.rows, arguments.marred
+    )
     try:
         _make(arguments, shape, weights, tokenizer, work, begin)
     finally:
@@ -91,6 +96,7 @@ def _make(arguments: argparse.Namespace, shape: Any, weights: Any, tokenizer: An
     import torch
 
     from slm import export, rows
+    from slm.tokenizer import TOKENIZER
     from slm.train import Feeder, Plan, Trainer
 
     reserve = 70.0 if arguments.device == "cuda" else 30.0  # export and the look
@@ -106,6 +112,8 @@ def _make(arguments: argparse.Namespace, shape: Any, weights: Any, tokenizer: An
         "result": result,
         "corpus_sha256": rows.corpus_hash(),
         "seed": arguments.seed,
+        "marred": arguments.marred,
+        "tokenizer_sha256": hashlib.sha256((arguments.tokenizer or TOKENIZER).read_bytes()).hexdigest(),
         "from_sha256": hashlib.sha256(arguments.start.read_bytes()).hexdigest() if arguments.start else None,
         "workers": arguments.workers,
         "torch": torch.__version__,

@@ -18,13 +18,13 @@ OPEN_ROWS = 32  # rows that are filled side by side
 AHEAD = 4  # shards that a worker may have written and the training not yet read
 
 
-def packed(seed: int, length: int, tokenizer: Path) -> Iterator[tuple[list[int], list[int]]]:
+def packed(seed: int, length: int, tokenizer: Path, marred: float) -> Iterator[tuple[list[int], list[int]]]:
     """Full rows without end: token ids, and for each ``2 * text + answer`` (text from 1; answer 0 or 1)."""
     from slm.corpus.samples import Maker
     from slm.tokenizer import Tokenizer, rendered
 
     coder = Tokenizer(tokenizer)
-    maker = Maker(random.Random(seed), coder.words())
+    maker = Maker(random.Random(seed), coder.words(), marred=marred)
     bins: list[tuple[list[int], list[int]]] = []
     while True:
         sample = maker.draw()
@@ -48,9 +48,9 @@ def packed(seed: int, length: int, tokenizer: Path) -> Iterator[tuple[list[int],
         target[1].extend([2 * text] * len(prompt) + [2 * text + 1] * len(answer))
 
 
-def _work(worker: int, seed: int, folder: str, tokenizer: str, length: int, rows: int) -> None:
+def _work(worker: int, seed: int, folder: str, tokenizer: str, length: int, rows: int, marred: float) -> None:
     os.nice(5)
-    source = packed(seed * 1009 + worker, length, Path(tokenizer))
+    source = packed(seed * 1009 + worker, length, Path(tokenizer), marred)
     shard = 0
     while True:
         while (Path(folder) / f"{shard - AHEAD:05d}-{worker:03d}.npy").exists():
@@ -65,14 +65,17 @@ def _work(worker: int, seed: int, folder: str, tokenizer: str, length: int, rows
         shard += 1
 
 
-def start(workers: int, seed: int, folder: Path, tokenizer: Path, length: int, rows: int) -> list[BaseProcess]:
-    """Start processes that write shards of ``rows`` rows into ``folder`` until they are terminated."""
+def start(
+    workers: int, seed: int, folder: Path, tokenizer: Path, length: int, rows: int, marred: float
+) -> list[BaseProcess]:
+    """Start processes that write shards of ``rows`` rows into ``folder`` until they are terminated; ``marred`` is the
+    share of general prompts with lines that can only be copied."""
     folder.mkdir(parents=True, exist_ok=True)
     context = get_context("spawn")
     made: list[BaseProcess] = []
     for worker in range(workers):
         process = context.Process(
-            target=_work, args=(worker, seed, str(folder), str(tokenizer), length, rows), daemon=True
+            target=_work, args=(worker, seed, str(folder), str(tokenizer), length, rows, marred), daemon=True
         )
         process.start()
         made.append(process)

@@ -17,8 +17,7 @@ import sentencepiece
 SPACE = "▁"  # how sentencepiece writes a space
 UNKNOWN, END = "\ufdd0", "\ufdd1"
 ANSWERS = ("suitable: yes", "suitable: no", "```cuda", "```")
-# llama-cpp-python drops pieces of more than 32 bytes when it writes text, so 30 spaces are the longest here. (The
-# shipped tokenizer was learnt with one more, of 32.)
+# llama-cpp-python drops pieces of more than 32 bytes when it writes text, so 30 spaces are the longest here.
 INDENTS = tuple("\n" + SPACE * k for k in range(0, 31, 2))
 PROMPTS = ("rewrite", "standard", "cot", "fsr", "example", "feedback")
 # Frequent words of CUDA. None begins where another one ends, so that the leftmost match (sentencepiece) and the
@@ -49,6 +48,16 @@ WORDS = (
     "sizeof(",
     "cudaDeviceSynchronize();",
 )
+# A name is cut alike wherever it stands, or a small network must learn each of its spellings before it can copy it: so
+# no learnt piece holds a space, and the frequent signs carry those around them.
+SIGNS = ("=", "+", "-", "*", "/", "%", "<", ">", "<=", ">=", "==", "!=", "+=", "-=", "*=", "/=", "&&", "||", "?", ":")
+SPACED = (
+    *(f" {sign} " for sign in (*SIGNS, "&", "|", "^", "<<", ">>")),
+    *("const float* ", "const int* ", "const double* ", "float* ", "double* "),
+    *("const float ", "const int ", "const double "),
+    *(", int ", ", float ", ", const float* ", ", const int* ", ", float* ", ", int* "),
+    *(", ", "; ", " {", "for (int ", "if (", "return "),
+)
 TEMPLATE = (
     "{%- for message in messages -%}{{ message['content'] | replace('"
     + END
@@ -78,15 +87,14 @@ def fixed_lines() -> list[str]:
 def train(texts: Iterable[str], target: Path, size: int, work: Path) -> None:
     """Learn ``size`` pieces from ``texts``; write ``target`` (a sentencepiece model file)."""
     corpus = work / "pieces.txt"
-    pieces = [*fixed_lines(), *WORDS]
+    pieces = [*fixed_lines(), *WORDS, *SPACED]
     cut = re.compile("|".join(re.escape(p) for p in pieces))
     with corpus.open("w", encoding="utf-8") as out:
         for text in texts:
-            for line in cut.sub("\n", text).split("\n"):
-                if line.strip():
-                    out.write(line.strip() + "\n")
-        for code in range(32, 127):  # every printable character, so that none needs bytes
-            out.write((chr(code) * 3 + " ") * 4 + "\n")
+            for word in cut.sub("\n", text).split():
+                out.write(word + "\n")
+        for code in range(33, 127):  # every printable character, so that none needs bytes
+            out.write(chr(code) * 3 + "\n")
     sentencepiece.SentencePieceTrainer.train(
         input=str(corpus),
         model_prefix=str(target.with_suffix("")),
@@ -98,7 +106,7 @@ def train(texts: Iterable[str], target: Path, size: int, work: Path) -> None:
         remove_extra_whitespaces=False,
         add_dummy_prefix=False,
         allow_whitespace_only_pieces=True,
-        user_defined_symbols=[*(p.replace(" ", SPACE) for p in pieces), *INDENTS],
+        user_defined_symbols=[*(p.replace(" ", SPACE) for p in pieces), SPACE, *INDENTS],
         character_coverage=1.0,
         max_sentence_length=20000,
         input_sentence_size=300000,

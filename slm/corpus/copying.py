@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from search import prompt
-from slm.corpus import fields, real, scramble
+from slm.corpus import fields, preamble, real, scramble
 from slm.corpus.draws import Drawer
 from slm.corpus.sample import Sample, fenced
 
@@ -18,10 +18,12 @@ class Copier(Drawer):
         rng, pool = self.rng, real.steps()
         if not pool:
             return None
-        task, method, detail, before, after = rng.choice(pool)
+        task, method, detail, before, after = rng.choices(pool, real.weights())[0]
         if rng.random() < 0.5:
             fresh, most = self.pieces or ("v", "w"), rng.choice((1, 3, 9))
             before, after = scramble.scrambled(rng, before, after, fresh, operators=False, most=most)
+        if rng.random() < 0.25:
+            before, after = preamble.added(rng, before, after, self.pieces or ("v", "w"))
         before, after = self.altered(before, after, rng.choice((0.2, 0.6, 0.95)), rng.choice((0, 0, 1, 2, 3)))
         example = ("", "")
         if rng.random() < 0.75:
@@ -72,6 +74,8 @@ class Copier(Drawer):
             before, after = scramble.scrambled(
                 self.rng, before, after, self.pieces or ("v", "w"), operators=operators, most=most
             )
+        if self.rng.random() < 0.25:
+            before, after = preamble.added(self.rng, before, after, self.pieces or ("v", "w"))
         before, after = self.altered(
             before, after, self.rng.choice((0.0, 0.3, 0.9)), self.rng.choice((0, 0, 1, 1, 2, 3))
         )

@@ -71,10 +71,12 @@ class Drawer:
         *,
         held_out: bool = False,
         families: dict[type[Family], int] | None = None,
+        marred: float = 0.6,
     ) -> None:
         self.rng = rng
         self.pieces = pieces
         self.held_out = held_out  # whether pairs of HELD_OUT may be drawn as the step to learn
+        self.share_marred = marred  # of the general prompts, where nothing speaks against it
         chosen = families or FAMILIES
         self.families = list(chosen)
         self.weights = list(chosen.values())

@@ -17,6 +17,14 @@ State = dict[str, Idiom]
 WIDE = {"float": ("float4", 4), "int": ("int4", 4), "double": ("double2", 2)}
 
 
+_WORDS = (
+    "of the each over for and elements per row sum one value every with row-major n x is are not in-place at index "
+    "max(a, b) a*b+c [0, 1) 10^9 1e-6 2n 32 0 -1 (n - 1) k/2 that above border, which stay as they out-of-range "
+    "means mean(x^2) sqrt(v) exp(-x) i.e. e.g. e^x `n` weights' it's"
+)
+REMARKS = tuple(_WORDS.split())
+
+
 @dataclass(frozen=True)
 class Argument:
     """One parameter: ``kind`` is input, output, inout, scalar or size; ``size`` an expression over ``dims``."""
@@ -54,46 +62,45 @@ class Family:
         self.constants: list[str] = []  # lines above the function, in the sequential and the CUDA code alike
         self.helpers: list[list[str]] = []  # device functions of the program's own: `@device float f(float x) {`
         self.size_type = rng.choice(("int",) * 8 + ("size_t", "long long"))
-        self.comment = self._comment() if rng.random() < 0.2 else ""
+        self.comment = ""
         self.extra_includes = [
             i for i in ("cstddef", "cstdint", "algorithm", "cstring", "vector") if rng.random() < 0.06
         ]
+        self.inline = rng.choice(("static inline ", "static inline ", "static ", "inline "))  # a function on the host
         self.setup()
         if rng.random() < 0.35:
             rng.shuffle(self.arguments)
+        if rng.random() < 0.25:
+            self.comment = self._comment()
 
     def setup(self) -> None:
         """Draw the program: its arguments, sizes and statements; every family has its own."""
         raise NotImplementedError
 
     def _comment(self) -> str:
+        """A remark: words, a formula, or a sentence with signs and numbers, of one line or two."""
         rng = self.rng
-        words = [
-            rng.choice(self.names.pieces)
-            if self.names.pieces and rng.random() < 0.4
-            else rng.choice(
-                (
-                    "of",
-                    "the",
-                    "each",
-                    "over",
-                    "for",
-                    "and",
-                    "elements",
-                    "per",
-                    "row",
-                    "sum",
-                    "one",
-                    "value",
-                    "every",
-                    "y =",
-                    "a * x",
-                    "with",
-                )
-            )
-            for _ in range(rng.randint(2, 7))
-        ]
-        return "// " + " ".join(words).capitalize() + rng.choice((".", ""))
+        known = [a.name for a in self.arguments]
+
+        def word() -> str:
+            roll = rng.random()
+            if roll < 0.3 and known:
+                return rng.choice(known)
+            return rng.choice(self.names.pieces) if roll < 0.5 and self.names.pieces else rng.choice(REMARKS)
+
+        def line() -> str:
+            kind = rng.random()
+            words = [word() for _ in range(rng.randint(2, 14))]
+            if kind < 0.35:
+                return " ".join(words[:7])
+            if kind < 0.6:
+                signs = [rng.choice(("+", "-", "*", "/", "<", ">=", "^", "= ", "of", "in")) for _ in words]
+                return f"{word()} = {' '.join(w + ' ' + s for w, s in zip(words[:6], signs, strict=False))} {word()}"
+            return " ".join(w + rng.choice(("",) * 8 + (",", ";", ".", ":", " (" + word() + ")")) for w in words)
+
+        lines = [line() for _ in range(1 if rng.random() < 0.8 else 2)]
+        lines[0] = lines[0][:1].upper() + lines[0][1:] if rng.random() < 0.7 else lines[0]
+        return "// " + "\n// ".join(text.rstrip(";:,{") for text in lines) + rng.choice((".", ".", ""))
 
     # -- signature
     def sized(self, *items: tuple[str, str]) -> list[Argument]:
@@ -181,7 +188,7 @@ class Family:
         lines += [""] if lines else []
         lines += self.constants + ([""] if self.constants else [])
         for helper in self.helpers:
-            lines += [helper[0].replace("@device ", "static inline "), *helper[1:], ""]
+            lines += [helper[0].replace("@device ", self.inline), *helper[1:], ""]
         if self.comment:
             lines.append(self.comment)
         lines += [f'extern "C" void {self.function}({self.signature()}) {{', *body, "}"]

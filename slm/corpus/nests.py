@@ -44,7 +44,7 @@ class Nest(Family):
         self.fixed: set[str] = set()  # bounds that are constants above the function
         self.prelude: list[str] = []  # constants that stand before the loops
         self.known: list[str] = []  # and their names
-        if rng.random() < 0.14:
+        if rng.random() < 0.2:
             self.make_prelude()
         self.heads: list[str] = []  # pointers to the current row, between the two loops
         self.wide_index = (
@@ -68,7 +68,7 @@ class Nest(Family):
         self.written = rng.choice(("", "", "", "", "", "", "plus", "down", "last", "while"))
         self.body = [*first_line, *self.make_body()]
         self.unused: list[str] = []
-        if rng.random() < 0.05:
+        if rng.random() < 0.1:
             name = self.names.take("size")
             self.unused.append(name)
             self.dims[name] = 5

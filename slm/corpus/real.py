@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from slm.corpus import scramble
-from slm.corpus.idioms import IDIOMS
+from slm.corpus.idioms import IDIOMS, canonical
 from slm.corpus.lexicon import RESERVED
 
 ROOT = Path(__file__).resolve().parents[2] / "cudaeval"
+# Train tasks whose steps no training sees: what a choice between trainings is measured on (`slm.evaluate dev`).
+DEV = frozenset(("rms_norm", "leaky_quantize_int8", "hamming_distance", "rgb_to_grayscale", "pairwise_distances"))
 GRAM = 60  # words and signs in a row that two programs do not share by chance; a launch of its own has about 45
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FUNCTION = re.compile(r'extern "C" void (\w+)\(')
@@ -57,14 +60,60 @@ def forbidden() -> frozenset[tuple[str, ...]]:
 
 @cache
 def steps() -> tuple[tuple[str, str, str, str, str], ...]:
-    """(task, method, detail, before, after) of every step of a train task that fits into a prompt and is free of the
-    test split: authors repeat themselves, so a step that shares a run of words with a test task is left out."""
+    """(task, method, detail, before, after) of every step of a train task outside DEV that fits into a prompt and is
+    free of the test split: authors repeat themselves, so a step that shares a run of words with a test task is left
+    out."""
     found = []
     for name, code, taken in _records("train"):
         for step in taken:
             before, code = code, step["code"]
+            if name in DEV:
+                continue
             if len(before) + len(code) < 4200 and forbidden().isdisjoint((*grams(before), *grams(code))):
                 found.append((name, step["method"], step["detail"], before, code))
+    return tuple(found)
+
+
+@cache
+def weights() -> tuple[float, ...]:
+    """How often each step is drawn: the more of its answer stands in its question, the more there is to learn from it;
+    the rest can only be recalled."""
+    found = []
+    for _, _, _, before, after in steps():
+        known = set(_runs(before))
+        runs = list(_runs(after))
+        found.append(0.25 + sum(run in known for run in runs) / max(1, len(runs)))
+    return tuple(found)
+
+
+def _runs(text: str) -> Iterator[tuple[str, ...]]:
+    tokens = re.findall(r"\w+|[^\w\s]", text)
+    return zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
+
+
+_LINE = re.compile(r"<<<\((\w+) \+ (\d+)\) / (\d+), (\d+)>>>")
+_PLANE = re.compile(
+    r"dim3 block\((\d+), (\d+)\);\n +(?:const )?dim3 grid\(\(\w+ \+ \d+\) / \d+, \(\w+ \+ \d+\) / \d+\);"
+)
+
+
+@cache
+def first_steps() -> tuple[tuple[str, str, str, str, dict[str, Any]], ...]:
+    """(method, detail, before, after, idiom) of the first steps that only spread a loop over threads, with the idiom
+    of `parallel` in which they are written."""
+    found = []
+    for _, method, detail, before, after in steps():
+        if "__global__" in before or after.count("<<<") != 1 or "atomic" in after:
+            continue
+        idiom = canonical("parallel")
+        idiom |= {"guard": "return" if re.search(r"if \([^\n]*>=[^\n]*\) return;", after) else "if", "launch": "inline"}
+        if line := _LINE.search(after):
+            idiom |= {"block": int(line[4]), "flat": True}
+        elif plane := _PLANE.search(after):
+            idiom |= {"block2": (int(plane[1]), int(plane[2])), "flat": False, "words": ("block", "grid")}
+        else:
+            continue
+        found.append((method, detail, before, after, idiom))
     return tuple(found)
 
 
@@ -148,6 +197,7 @@ def with_extra_line(rng: random.Random, before: str, after: str, fresh: Sequence
         (
             [f"{kind} {name()} = {term()};"],
             [f"{name()} = {term()};"],
+            [f"{kind} {name()} = {term()};  // {scramble.soup(rng, fresh, known)}"],
             [f"{name()}[{term()}] += {name()}[{word()}] * {word()};"],
             [f"{name()}({word()}, {term()});"],
             [f"{word()} = {term()} < {word()} ? {term()} : {word()};"],

@@ -154,6 +154,28 @@ class Maker(Copier):
         text = prompt.rewrite(name, detail, family.render(state), before=found[0], after=found[1])
         return self.sample(family, text, fenced(family.render(new)), "rewrite", technique, which, state, new, idiom)
 
+    def as_in_life(self) -> Sample | None:
+        """A sequential program made parallel in the manner of a step of the train split, which is the example."""
+        rng, pool = self.rng, real.first_steps()
+        if not pool:
+            return None
+        method, detail, before, after, idiom = rng.choice(pool)
+        family, state, _ = self.step("parallel", first=True)
+        new = family.apply(state, "parallel", idiom)
+        if new is None or family.planar_state(new) != ("line" if idiom["flat"] else "grid2"):
+            return None
+        example = self.altered(before, after, rng.choice((0.0, 0.0, 0.3, 0.9)), rng.choice((0, 0, 1)))
+        if rng.random() < 0.5:
+            method = words.name_of(rng, "parallel")
+            detail = words.detail_of(rng, "parallel", idiom, explicit=False, planar=not idiom["flat"])
+        if rng.random() < 0.25:
+            detail = self.talkative(detail)
+        text = prompt.rewrite(method, detail, family.render(state), before=example[0], after=example[1])
+        answer = fenced(family.render(new))
+        if len(text) + len(answer) > 9000:
+            return None
+        return self.sample(family, text, answer, "rewrite", "parallel", "right", state, new, idiom)
+
     def talkative(self, detail: str) -> str:
         """``detail`` among remarks that have nothing to do with it, as real steps have them."""
         said = [detail] if detail else []
@@ -307,15 +329,17 @@ class Maker(Copier):
 
     def draw(self) -> Sample:
         roll = self.rng.random()
-        if roll < 0.09:
+        if roll < 0.07:
             return self.refuse()
-        if roll < 0.21:
+        if roll < 0.17:
             return self.whole()
-        if roll < 0.39:
+        if roll < 0.33:
             return self.from_life() or self.pair()
-        sample = self.pair()
+        sample = (self.as_in_life() if roll < 0.43 else None) or self.pair()
         # a vector access and a fused operation change the very lines that they are about
-        return self.marred(sample) if sample.technique not in ("vec", "fma") and self.rng.random() < 0.6 else sample
+        if sample.technique in ("vec", "fma") or self.rng.random() >= self.share_marred:
+            return sample
+        return self.marred(sample)
 
     def sample(
         self,

@@ -26,6 +26,7 @@ from regraph_db.store import GraphStore
 MODEL = Path(__file__).parents[2] / "slm" / "model" / "regraph-demo-q8_0.gguf"
 PROGRAM = [sys.executable, "-c", "import regraph_db.cli; regraph_db.cli.main()"]
 BUDGET = 3
+LONGER = 12  # calls of a search that is to be killed between its first and its last
 
 
 def command(*words: str) -> list[str]:
@@ -43,8 +44,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run_words(file: Path, *words: str) -> list[str]:
-    common = ["--model", str(MODEL), "--level", "functional", "--budget", str(BUDGET), "--out", str(file), "--json"]
+def run_words(file: Path, *words: str, budget: int = BUDGET) -> list[str]:
+    common = ["--model", str(MODEL), "--level", "functional", "--budget", str(budget), "--out", str(file), "--json"]
     return command("eval", "run", *words, *common)
 
 
@@ -64,12 +65,12 @@ def begun(graph: Path) -> list[Search]:
 @pytest.mark.timeout(600)
 def test_a_killed_campaign_is_finished_by_the_same_command(place: Path) -> None:
     file = place / "runs.jsonl"
-    words = run_words(file, "saxpy", "reverse", "--strategy", "mcgs", "--jobs", "2")
+    words = run_words(file, "saxpy", "reverse", "--strategy", "mcgs", "--jobs", "2", budget=LONGER)
     first = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + 300
     # Kill it when a search has spent a call and not all of them.
     while time.monotonic() < deadline and first.poll() is None:
-        if any(0 < each.calls < BUDGET for graph in graphs(place) for each in begun(graph)):
+        if any(0 < each.calls < LONGER for graph in graphs(place) for each in begun(graph)):
             break
         time.sleep(0.05)
     os.kill(first.pid, signal.SIGKILL)  # the parent alone: its processes must end by themselves
@@ -88,8 +89,8 @@ def test_a_killed_campaign_is_finished_by_the_same_command(place: Path) -> None:
         with open_store(load(), url=f"sqlite:///{place}/runs.graphs/{sample.search}.db") as store:
             assert [search.id for search in store.searches()] == [sample.search], "a search was begun twice"
             attempts = list(store.attempts(sample.search))
-        assert sample.calls == BUDGET == len(attempts)
-        assert len({attempt.id for attempt in attempts}) == BUDGET
+        assert sample.calls == LONGER == len(attempts)
+        assert len({attempt.id for attempt in attempts}) == LONGER
     with open_store(load()) as store:
         assert store.searches() == [], "the campaign wrote into the graph that it began with"
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import slm
 from regraph_db.records import Level
 from search.answer import Outcome, parse
-from slm.corpus import real, scramble
+from slm.corpus import preamble, real, scramble
 from slm.corpus.draws import HELD_OUT
 from slm.corpus.sample import Sample
 from slm.corpus.samples import Maker
@@ -102,6 +102,42 @@ def test_steps_from_life_are_of_the_train_split() -> None:
     assert len(real.steps()) > 50
     for task, *_ in real.steps():
         assert split[task] == "train"
+        assert task not in real.DEV
+    for task in real.DEV:
+        assert split[task] == "train"
+
+
+def test_the_manner_of_a_step_from_life_is_followed() -> None:
+    """The answer to a synthetic question has the block size of the real example that stands before it."""
+    maker = Maker(random.Random(13), WORDS)
+    found = [sample for sample in (maker.as_in_life() for _ in range(120)) if sample]
+    assert len(found) > 30
+    for sample in found:
+        example = sample.prompt.split("## Example after", 1)[1].split("## Code", 1)[0]
+        block = re.search(r"dim3 block\((\d+, \d+)\)", example) or re.search(r"<<<.*, (\d+)>>>", example)
+        assert block is not None
+        assert block[1] in sample.after
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_what_stands_above_a_function_is_the_same_before_and_after(seed: int) -> None:
+    """But for the words that put a function or a table on the device; and nothing else of the codes changes."""
+    before = "#include <cmath>\n\nextern void f() {\n}\n"
+    after = "#include <cuda_runtime.h>\n\n__global__ void g() {\n}\n"
+    new_before, new_after = preamble.added(random.Random(seed), before, after, WORDS)
+    above = []
+    for new, old in ((new_before, before), (new_after, after)):
+        head, rest = old.split("\n\n")
+        assert new.startswith(head + "\n\n")
+        assert new.endswith("\n\n" + rest)
+        middle = new[len(head) : -len(rest)]
+        assert len(middle.strip()) > 1
+        places = (
+            r"__constant__|static const(?:expr)?|const(?:expr)?|__device__ __forceinline__|static inline|static|inline"
+        )
+        above.append(re.sub(rf"^(?:{places}) ", "", middle, flags=re.MULTILINE))
+    assert above[0] == above[1]
 
 
 def test_only_one_module_reads_the_benchmark() -> None:

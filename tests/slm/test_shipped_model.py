@@ -44,18 +44,16 @@ def test_it_refuses_what_cannot_be_done(llama: Any, tokenizer: Tokenizer) -> Non
     assert refused >= 7
 
 
-def test_it_rewrites_fresh_programs(llama: Any, tokenizer: Tokenizer) -> None:
-    """Greedy answers to fresh programs often equal the generator's own code, and are always readable.
-
-    The corpus has grown since these weights were trained (see the model card), so half of the answers differ from it.
-    """
-    fresh = [sample for sample in trials("seen", 24, "shipped", tokenizer.words()) if sample.family != "loose"]
+@pytest.mark.parametrize("name", ["seen", "families"])
+def test_it_rewrites_fresh_programs(llama: Any, tokenizer: Tokenizer, name: str) -> None:
+    """Greedy answers to fresh programs, of families that it was trained on and of others, are mostly the generator's
+    own code to the letter, idiom and all (the card has their share of right ones, which is larger)."""
     equal = 0
-    for sample in fresh[:16]:
+    for sample in trials(name, 8, "shipped", tokenizer.words()):
         parsed = parse(answer(llama, sample.prompt), given=sample.before)
         assert parsed.outcome in (Outcome.ANSWERED, Outcome.UNSUITABLE)
         equal += parsed.code.strip() == sample.after.strip()
-    assert equal >= 4
+    assert equal >= 6
 
 
 def test_a_file_is_read_back(tokenizer: Tokenizer, tmp_path: Path) -> None:
