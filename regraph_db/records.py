@@ -262,7 +262,7 @@ class State(Record):
     visits: Count = 0  #: rollouts that passed through it; for ``paper`` mode's node counters
     value_sum: float = 0.0
     best_speedup: Speedup | None = None  #: of its best verified code, in the search's own kind of speed
-    best_attempt: str | None = None  #: that code's attempt; the code itself is read by ``state_code``
+    best_attempt: str | None = None  #: the attempt that wrote that code
 
 
 class ExploredEdge(Record):

@@ -91,4 +91,6 @@ def rolled_up_edges(search: Search, edges: Iterable[tuple[str, str, int, float]]
 
 def no_such(kind: str, name: str, where: str = "", *, fix: str = "") -> NotFound:
     """The error for a name that the graph does not hold."""
+    if kind == "search":
+        fix = fix or "`regraph search list` shows them."
     return NotFound(f"there is no {kind} `{name}`.", where=where, fix=fix)

@@ -143,6 +143,9 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
 
     # -- search ----------------------------------------------------------------------------------------------
 
+    def expect_search(self) -> None:
+        """A search is about to begin: get ready for it in the background, where that saves time. Never raises."""
+
     @abstractmethod
     def open_search(self, search: Search, root: State) -> Search:
         """Create the search with its root state, or return the stored one if the id is there already."""
@@ -155,10 +158,6 @@ class GraphStore(AbstractContextManager["GraphStore"], ABC):
     @abstractmethod
     def snapshot(self, search: str) -> SearchSnapshot:
         """Everything that selection reads, in one round trip. Raises :class:`NotFound`."""
-
-    @abstractmethod
-    def state_code(self, search: str, state: str) -> str:
-        """The best verified code at a state; the search's start code at the root or where none was verified."""
 
     @abstractmethod
     def join(self, runner: Runner) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Protocol, Self
 
 from regraph_db.errors import EnvironmentFault
 from regraph_db.records import Attempt, Level, Search, Verdict, VerdictKind, content_id
@@ -39,23 +41,29 @@ class Judging(Protocol):
 
 @dataclass
 class Candidate:
-    """What the model wrote; with the judge, where there is something to judge."""
+    """What the model writes; then with the judge, where there is something to judge."""
 
     ask: Ask
-    parsed: Parsed
-    generate_seconds: float
+    seed: int
+    written: Future[Parsed] = field(default_factory=Future)
+    generate_seconds: float = 0.0
     sent_at: float = 0.0
     verdict: Future[Verdict] | None = None
     judged_at: float | None = None
 
     def drop(self) -> None:
-        """Nobody waits for the verdict any more."""
+        """Nobody waits for it any more."""
+        self.written.cancel()
         if self.verdict is not None:
             self.verdict.cancel()
 
 
 class Workshop:
-    """The generator and the judge of one runner. What fails there is tried again, and never becomes a reward."""
+    """The generator and the judge of one runner. What fails there is tried again, and never becomes a reward.
+
+    Candidates are written one by one in a thread of their own, in the order in which they were asked for: the model
+    does not stand still while the runner waits for the judge or the store.
+    """
 
     def __init__(
         self,
@@ -82,22 +90,28 @@ class Workshop:
         self.baseline_seconds = baseline_seconds
         self.shortened: dict[str, int] = {}  #: what was left out of prompts that did not fit the context, how often
         self._failed_in_a_row = 0
+        self._asked: SimpleQueue[Candidate | None] = SimpleQueue()
+
+    def __enter__(self) -> Self:
+        # A daemon: a model that hangs does not keep the process.
+        threading.Thread(target=self._write_all, name="writing", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._asked.put(None)
 
     def write(self, ask: Ask, seed: int) -> Candidate:
-        """One generator call; its code is with the judge when this returns."""
-        began = time.monotonic()
-        self.progress.doing = f"the model writes: {ask.technique or 'one prompt'}"
-        parsed = self._parsed(ask, seed)
-        candidate = Candidate(ask, parsed, time.monotonic() - began)
-        if parsed.outcome is Outcome.ANSWERED:
-            candidate.verdict = self._submit(parsed.code)
-            candidate.sent_at = time.monotonic()
-            candidate.verdict.add_done_callback(lambda _: setattr(candidate, "judged_at", time.monotonic()))
+        """One generator call, begun when those before it have ended."""
+        candidate = Candidate(ask, seed)
+        self._asked.put(candidate)
         return candidate
 
     def attempt(self, candidate: Candidate, rollout: str, index: int) -> Attempt:
-        """The record of a candidate, when the judge has judged it."""
-        ask, parsed = candidate.ask, candidate.parsed
+        """The record of a candidate, when the model has written it and the judge has judged it."""
+        ask = candidate.ask
+        self.progress.doing = ""
+        with self.watch.measuring("generate"):
+            parsed = candidate.written.result()
         verdict, seconds = None, 0.0
         if candidate.verdict is not None:
             verdict = self._verdict(candidate.verdict, parsed.code)
@@ -135,12 +149,34 @@ class Workshop:
                 fix=f"Mend it and go on with `regraph search resume {self.search.id[:8]}`.",
             )
 
+    def _write_all(self) -> None:
+        while (candidate := self._asked.get()) is not None:
+            if candidate.written.set_running_or_notify_cancel():
+                try:
+                    candidate.written.set_result(self._write(candidate))
+                except BaseException as error:  # handed to the runner's thread
+                    candidate.written.set_exception(error)
+
+    def _write(self, candidate: Candidate) -> Parsed:
+        """The model's answer, its code with the judge."""
+        ask = candidate.ask
+        began = time.monotonic()
+        self.progress.writing = ask.technique or "one prompt"
+        with self.watch.writing():
+            parsed = self._parsed(ask, candidate.seed)
+        self.progress.writing = ""
+        candidate.generate_seconds = time.monotonic() - began
+        if parsed.outcome is Outcome.ANSWERED:
+            candidate.sent_at = time.monotonic()
+            candidate.verdict = self._submit(parsed.code)
+            candidate.verdict.add_done_callback(lambda _: setattr(candidate, "judged_at", time.monotonic()))
+        return parsed
+
     def _parsed(self, ask: Ask, seed: int) -> Parsed:
         settings = self.settings
         sampling = Sampling(seed, settings.temperature, settings.top_p, settings.max_tokens, settings.generator_seconds)
         try:
-            with self.watch.measuring("generate"):
-                written = answer(self.generator, ask.prompt, sampling, retries=settings.retries)
+            written = answer(self.generator, ask.prompt, sampling, retries=settings.retries)
         except GeneratorFault as error:
             log.warning("the generator failed: %s", error)
             self.progress.note = f"the generator failed: {error}"

@@ -30,7 +30,7 @@ class Post:
     task: str  #: name or folder
     model: str
     verify: dict[str, Any]  #: flags of the judge's settings
-    threads: int  #: of the model, 0 for all cores
+    threads: int  #: of the model
 
 
 @contextlib.contextmanager
@@ -77,7 +77,7 @@ def labour(post: Post, stream: str) -> None:
     from verify.task import load_task
 
     try:
-        settings = section("search", SearchSettings, {"threads": post.threads or None})
+        settings = section("search", SearchSettings, {"threads": post.threads})
         with (
             open_store(load(), url=post.store) as store,
             Judge(section("verify", VerifySettings, post.verify)) as judge,

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 from regraph_db.figures import figure
 from regraph_db.records import Level
 from search.outcome import SPEED_NOTES
-from search.progress import Progress, Watcher, said_of
+from search.progress import Progress, Watcher
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+#: Columns of the bar of spent calls.
+_BAR = 24
+#: How what was said of attempts is coloured; any other verdict is a failure of the candidate.
+_STYLES = {"passed": "green", "unsuitable": "dim", "unchanged": "dim", "failed": "red", "harness_error": "red"}
 #: Times a second that the panel is drawn.
 REFRESHES = 2
 
@@ -78,26 +82,42 @@ def _panel(title: str, level: Level) -> Iterator[Watcher]:
 
 
 def _table(title: str, progress: Progress, level: Level, seconds: float) -> Table:
+    from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
-    table = Table.grid(padding=(0, 2))
-    table.title = title
-    table.title_justify = "left"
     calls = max(progress.calls, progress.own_calls)
     rate = f", {60 * progress.own_calls / seconds:.1f} a minute" if progress.own_calls else ""
-    for name, text in (
-        ("best so far", _speed(progress, level)),
-        ("calls", f"{calls} of {progress.budget}{rate}, {_clock(seconds)}"),
-        ("verdicts", _counts(progress)),
-        ("path", " → ".join(progress.path)),
-        ("latest", said_of(progress.latest) if progress.latest else ""),
-        ("now", progress.doing),
-        ("note", progress.note),
+    spent = Table.grid(padding=(0, 2))
+    spent.add_row(
+        ProgressBar(total=progress.budget, completed=calls, width=_BAR),
+        Text(f"{calls} of {progress.budget}{rate}, {_clock(seconds)}"),
+    )
+    best = Text(_speed(progress, level), style="bold green" if progress.best else "")
+    if progress.best_path:
+        best.append(f", by {' → '.join(progress.best_path)}", style="not bold")
+    counts = Text(", ").join(
+        Text(f"{count} {said}", style=_STYLES.get(said, "yellow")) for said, count in progress.verdicts.most_common()
+    )
+    table = Table.grid(padding=(0, 2))
+    table.title = Text(title, style="bold")
+    table.title_justify = "left"
+    for name, content in (
+        ("calls", spent),
+        ("best so far", best),
+        ("verdicts", counts),
+        ("path", Text(" → ".join(progress.path))),
+        ("now", Text(_now(progress))),
+        ("note", Text(progress.note, style="yellow")),
     ):
-        if text:
-            table.add_row(f"[bold]{name}[/bold]", Text(text))
+        if content:
+            table.add_row(Text(name, style="dim"), content)
     return table
+
+
+def _now(progress: Progress) -> str:
+    writing = progress.writing and f"the model writes: {progress.writing}"
+    return "; ".join(filter(None, (writing, progress.doing)))
 
 
 def _clock(seconds: float) -> str:

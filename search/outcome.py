@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from regraph_db.errors import RegraphError
@@ -56,7 +56,6 @@ class SearchOutcome:
     seconds: dict[str, float]
     attempts: tuple[Attempt, ...] = ()
     notes: tuple[str, ...] = ()  #: what a reader must know, e.g. that speed was not measured
-    settings: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """The JSON form of ``search run --json``."""
@@ -148,7 +147,6 @@ def outcome_of(store: GraphStore, search: str) -> SearchOutcome:
         seconds=dict(record.summary.get("seconds", {})),
         attempts=attempts,
         notes=tuple(record.summary.get("notes", _speed_note(record.level))),
-        settings=record.settings,
     )
 
 

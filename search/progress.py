@@ -21,13 +21,13 @@ class Progress:
     )  #: of this runner's attempts: verdicts, and outcomes without one
     best: Attempt | None = None  #: the best of this runner and of what it read from the store
     path: tuple[str, ...] = ()  #: techniques of the rollout that moved last
-    latest: Attempt | None = None
+    best_path: tuple[str, ...] = ()  #: those that led to the best
     note: str = ""  #: something that a person should know, e.g. that an example did not fit
-    doing: str = ""  #: what the runner waits for
+    writing: str = ""  #: the technique that the model writes just now
+    doing: str = ""  #: what the runner waits for beside it
 
     def count(self, attempt: Attempt) -> None:
         """Take one finished attempt in."""
-        self.latest = attempt
         self.own_calls += 1
         self.verdicts[said_of(attempt)] += 1
         if attempt.verdict is not None and attempt.verdict.passed and better(attempt, self.best):

@@ -194,6 +194,7 @@ def run_search(
     if budget is not None:
         chosen = chosen.model_copy(update={"budget": budget})
     found: Any = level or getattr(judge, "best_level", Level.FUNCTIONAL)
+    store.expect_search()
     watch = Stopwatch()
     kernel = judge.submit(task, start_code, Level(found)).result() if start_code else None
     search = open_search(

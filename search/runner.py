@@ -1,8 +1,8 @@
 """One runner: begins rollouts, has their candidates written and judged, and lets the store remember.
 
-A runner interleaves a few rollouts in a fixed order: while one candidate is judged, the next is written. It never
-waits for whichever is ready first, so one runner with one seed walks one path. A killed runner loses its unfinished
-rollouts, which its lease gives back; nothing of the search lives in the process.
+A runner interleaves a few rollouts in a fixed order: while one candidate is judged, and while the store keeps what came
+of it, the next is written. It never waits for whichever is ready first, so one runner with one seed walks one path. A
+killed runner loses its unfinished rollouts, which its lease gives back; nothing of the search lives in the process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Slot:
     pending: deque[Candidate] = field(default_factory=deque)
     attempts: list[Attempt] = field(default_factory=list)
     path: list[str] = field(default_factory=list)  #: states, those refused or failed left out
-    calls: int = 0  #: generator calls spent, those whose candidates are still with the judge included
+    calls: int = 0  #: generator calls spent, those whose candidates are still with the model or the judge included
     walked: Walked | None = None  #: what it writes, once it has ended
 
 
@@ -87,7 +87,7 @@ class SearchRunner:
         self.store.join(self.runner)
         if self.watcher is not None:
             self.watcher(self.progress)
-        with Heartbeat(self.store, self.runner):
+        with Heartbeat(self.store, self.runner), self.workshop:
             try:
                 with self.workshop.watch.measuring("search"):
                     self._work()
@@ -133,7 +133,8 @@ class SearchRunner:
         if search.reserved:
             self.progress.doing = "other runners hold the rest of the budget"
             self.store.reclaim()
-            time.sleep(min(1.0, self.runner.lease / BEATS / 2))
+            with self.workshop.watch.measuring("wait"):
+                time.sleep(min(1.0, self.runner.lease / BEATS / 2))
         self._all_reserved = False
         return False
 
@@ -159,7 +160,7 @@ class SearchRunner:
         return _Slot(rollout, plan.rollout(granted), Random(f"{name}/answers"), path=path)
 
     def _advance(self, slot: _Slot, attempts: Sequence[Attempt]) -> None:
-        """Hand attempts to the rollout and have written what it asks for next; finish it when it asks for nothing."""
+        """Hand attempts to the rollout and pass on what it wants written next; finish it when it wants nothing."""
         try:
             asks = slot.rollout.send(attempts) if attempts else next(slot.rollout)
         except StopIteration as end:
@@ -171,7 +172,7 @@ class SearchRunner:
             slot.pending.append(self.workshop.write(ask, slot.seeds.getrandbits(31)))
 
     def _judged(self, slot: _Slot) -> list[Attempt]:
-        """Wait for the judge on everything that the slot has with it."""
+        """Wait for the model and the judge on everything that the slot has with them."""
         first = len(slot.attempts)
         while slot.pending:
             slot.attempts.append(self.workshop.attempt(slot.pending[0], slot.id, len(slot.attempts)))
@@ -188,8 +189,10 @@ class SearchRunner:
                 slot.path.pop()
             slot.path.append(attempt.target)
         self.progress.path = tuple(technique_of(state) for state in slot.path)
-        if self.progress.best is attempt and gains(attempt, before, self.settings.early_stop_gain):
-            self._best_at = self.progress.own_calls
+        if self.progress.best is attempt:
+            self.progress.best_path = self.progress.path
+            if gains(attempt, before, self.settings.early_stop_gain):
+                self._best_at = self.progress.own_calls
         if self.watcher is not None:
             self.watcher(self.progress)
 

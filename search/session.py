@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import uuid
 from pathlib import Path
@@ -19,7 +20,7 @@ from regraph_db.settings import load, section
 from search.crew import Post, hired
 from search.display import watching
 from search.export import export
-from search.generators import open_generator
+from search.generators import Generator, open_generator
 from search.hardware import gpu_text
 from search.outcome import SearchOutcome, outcome_of
 from search.report import summary_lines
@@ -59,12 +60,14 @@ class Session:
     def start(self, name: str) -> SearchOutcome:
         """A new search."""
         task = load_task(name)
+        self.store.expect_search()
         check_graph(self.store, task, self.chosen["strategy"])  # before the model is loaded
         watch = Stopwatch()
         kernel = self._kernel()
         model = self._open_model()
         judge = self._open_judge()
         level = Level(self.chosen.get("level") or judge.best_level)
+        where = f" ({judge.gpu.name})" if level is Level.GPU else ""  # where there is no GPU no search is opened
         verdict = self._check_kernel(judge, task, kernel, level) if kernel is not None else None
         search = open_search(
             self.store,
@@ -78,7 +81,8 @@ class Session:
             gpu=gpu_text(judge),
             baseline_seconds=verdict.modelled_seconds if verdict else None,
         )
-        self._say(f"search {search.id[:8]}: {task.name}, {search.strategy}, {search.budget} calls, level {level}")
+        calls = f"{search.budget} calls"
+        self._say(f"search {search.id[:8]}: {task.name}, {search.strategy}, {calls}, level {level}{where}")
         return self._work(search, task, name, model, judge, watch)
 
     def join(self, search_id: str) -> SearchOutcome:
@@ -104,6 +108,7 @@ class Session:
         name = folder or search.task.name
         task = load_task(name)
         check_task(search, task)
+        self.store.expect_search()
         watch = Stopwatch()
         model = self._open_model()
         if model.name != search.model:
@@ -117,7 +122,7 @@ class Session:
         search: Search,
         task: Task,
         name: str,
-        model: Any,
+        model: Generator,
         judge: Judge,
         watch: Stopwatch,
         streams: list[str] | None = None,
@@ -145,11 +150,9 @@ class Session:
 
     def _threads(self) -> int:
         """Threads of each runner's model: half the cores are shared out, the other half compiles."""
-        import os
-
         return self.settings.threads or max(1, (os.cpu_count() or 1) // 2 // self.runners)
 
-    def _open_model(self) -> Any:
+    def _open_model(self) -> Generator:
         settings = self.settings.model_copy(update={"threads": self._threads()})
         return self._stack.enter_context(contextlib.closing(open_generator(self.shared.model, settings)))
 

@@ -1,4 +1,5 @@
 // The first examples of any transition by id.
+// `$given` is one map, for Neo4j plans anew for every size and kind of a list or text that is a parameter of its own.
 MATCH (s:Step {example: true})
-WHERE ($task IS NULL OR s.task <> $task) AND ($function IS NULL OR s.function <> $function)
+WHERE ($given.task IS NULL OR s.task <> $given.task) AND ($given.function IS NULL OR s.function <> $given.function)
 RETURN s.id AS id ORDER BY id LIMIT $limit

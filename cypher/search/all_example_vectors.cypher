@@ -1,7 +1,8 @@
 // One page, by id, of the vectors of the code before each example of any transition, as two lists in one row.
+// `$given` is one map, for Neo4j plans anew for every size and kind of a list or text that is a parameter of its own.
 MATCH (s:Step)
 USING INDEX s:Step(id)
-WHERE s.id > $last AND s.example
-  AND ($task IS NULL OR s.task <> $task) AND ($function IS NULL OR s.function <> $function)
+WHERE s.id > $given.last AND s.example
+  AND ($given.task IS NULL OR s.task <> $given.task) AND ($given.function IS NULL OR s.function <> $given.function)
 WITH s ORDER BY s.id LIMIT $page
 RETURN collect(s.id) AS ids, collect(s.vector) AS vectors

@@ -1,4 +1,5 @@
 // Take a search's write lock until the transaction ends, and read its budget and one of its rollouts.
+CYPHER replan=skip  // however the search grows, every match below begins at a unique key
 MATCH (s:Search {id: $search})
 SET s.lock = 0
 WITH s

@@ -1,4 +1,5 @@
 // What selection reads, in one round trip: the search, its states and its edges as the last finished rollout left them.
+CYPHER replan=skip  // however the search grows, every match below begins at a unique key
 MATCH (s:Search {id: $search})
 SET s.lock = 0
 WITH s

@@ -5,7 +5,6 @@ lock that every merge holds: it sees a trajectory whole or not at all. Such stat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from neo4j import ManagedTransaction
 
@@ -62,9 +61,8 @@ class Neo4jKnowledgeReading(Neo4jBase):
         without_task: str | None = None,
         without_function: str | None = None,
     ) -> list[Example]:
-        return self._nearest(
-            "example", like, limit, before=before, after=after, task=without_task, function=without_function
-        )
+        given = {"before": before, "after": after, "task": without_task, "function": without_function}
+        return self._read(_examples, "example", like, limit, given)
 
     def nearest_examples(
         self,
@@ -74,18 +72,7 @@ class Neo4jKnowledgeReading(Neo4jBase):
         without_task: str | None = None,
         without_function: str | None = None,
     ) -> list[Example]:
-        return self._nearest("all_example", like, limit, task=without_task, function=without_function)
-
-    def _nearest(self, which: str, like: str, limit: int, **parameters: Any) -> list[Example]:
-        if limit <= 0:
-            return []
-        chosen: list[tuple[str, float | None]]
-        if like:
-            chosen = [*self._read(_nearest_ids, f"search/{which}_vectors", like, limit, parameters)]
-        else:
-            chosen = [(row["id"], None) for row in self._read(rows, f"search/{which}_ids", limit=limit, **parameters)]
-        texts = {row["id"]: row for row in self._read(rows, "search/examples", ids=[key for key, _ in chosen])}
-        return [_example(texts[key], similarity) for key, similarity in chosen if key in texts]
+        return self._read(_examples, "all_example", like, limit, {"task": without_task, "function": without_function})
 
     def trajectories(self, *, task: str | None = None) -> Iterator[Trajectory]:
         for stored in self._stored_trajectories(task):
@@ -111,17 +98,23 @@ class Neo4jKnowledgeReading(Neo4jBase):
         return Counts.model_validate(self._write(rows, "ingest/counts")[0])
 
 
-def _nearest_ids(
-    transaction: ManagedTransaction, name: str, like: str, limit: int, parameters: Row
-) -> list[tuple[str, float]]:
-    """The nearest of the ids and vectors that a statement gives page by page: memory stays flat."""
-    return nearest(like, _vectors(transaction, name, parameters), limit)
+def _examples(transaction: ManagedTransaction, which: str, like: str, limit: int, given: Row) -> list[Example]:
+    if limit <= 0:
+        return []
+    chosen: list[tuple[str, float | None]]
+    if like:
+        chosen = [*nearest(like, _vectors(transaction, f"search/{which}_vectors", given), limit)]
+    else:
+        chosen = [(row["id"], None) for row in rows(transaction, f"search/{which}_ids", limit=limit, given=given)]
+    texts = {row["id"]: row for row in rows(transaction, "search/examples", ids=[key for key, _ in chosen])}
+    return [_example(texts[key], similarity) for key, similarity in chosen if key in texts]
 
 
-def _vectors(transaction: ManagedTransaction, name: str, parameters: Row) -> Iterator[tuple[str, bytes]]:
+def _vectors(transaction: ManagedTransaction, name: str, given: Row) -> Iterator[tuple[str, bytes]]:
+    """Ids and vectors, page by page: memory stays flat."""
     last = ""
     while True:
-        (found,) = rows(transaction, name, last=last, page=_VECTORS, **parameters)
+        (found,) = rows(transaction, name, page=_VECTORS, given={**given, "last": last})
         yield from zip(found["ids"], found["vectors"], strict=True)
         if len(found["ids"]) < _VECTORS:
             return

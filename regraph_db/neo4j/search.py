@@ -66,8 +66,8 @@ class Neo4jSearch(Neo4jBase):
             refuse_nul(record)
 
         def work(transaction: ManagedTransaction) -> None:
-            lists = {"states": _states(states), "edges": _edges(edges)}
-            found = rows(transaction, "search/expand", search=search, state=state, lists=lists)
+            given = {"state": state, "states": _states(states), "edges": _edges(edges)}
+            found = rows(transaction, "search/expand", search=search, given=given)
             if not found:
                 raise no_such("search", search)
             if found[0]["state"] is None:
@@ -87,12 +87,6 @@ class Neo4jSearch(Neo4jBase):
             states=tuple(sorted(map(state, row["states"]), key=lambda s: s.id)),
             edges=tuple(sorted(map(edge, row["edges"]), key=lambda e: (e.source, e.target))),
         )
-
-    def state_code(self, search: str, state: str) -> str:
-        found = self._read(rows, "search/state_code", search=search, state=state)
-        if not found:
-            raise no_such("state", state, f"search {search}")
-        return str(found[0]["code"])
 
     def join(self, runner: Runner) -> None:
         refuse_nul(runner)
@@ -218,8 +212,7 @@ def _begin(transaction: ManagedTransaction, rollout: Rollout) -> int:
         rollout=rollout.id,
         runner=rollout.runner,
         calls=granted,
-        path=json.dumps(edges, ensure_ascii=False),
-        lists={"edges": [list(pair) for pair in edges]},
+        given={"edges": [list(pair) for pair in edges], "path": json.dumps(edges, ensure_ascii=False)},
     )
     _all_there("edge of its path", counted[0]["edges"], edges, rollout.search)
     return granted
@@ -233,7 +226,7 @@ def _finish(transaction: ManagedTransaction, result: RolloutResult, token: str) 
         return bool(found["token"] == token)
     if found["status"] == "begun":
         increments, nodes = edge_increments(result), node_increments(result)
-        lists = {
+        given = {
             "held": json.loads(found["path"]),
             "states": _states(result.states),
             "edges": _edges(result.edges),
@@ -249,7 +242,7 @@ def _finish(transaction: ManagedTransaction, result: RolloutResult, token: str) 
             token=token,
             granted=found["calls"],
             calls=result.calls,
-            lists=lists,
+            given=given,
         )[0]
         _all_there("state at an end of its edges", counted["edges"], result.edges, result.search)
         _all_there("edge that returned", counted["returned"], increments, result.search)
@@ -302,8 +295,8 @@ def put_returns(transaction: ManagedTransaction, old: Sequence[RolledUp], new: S
 
 def add_attempts(transaction: ManagedTransaction, search: str, attempts: Sequence[Attempt]) -> None:
     """Add the attempts that are not there, in the order given."""
-    lists = {"rows": [attempt_properties(a) for a in attempts]}
-    rows(transaction, "search/add_attempts", search=search, lists=lists)
+    given = {"rows": [attempt_properties(a) for a in attempts]}
+    rows(transaction, "search/add_attempts", search=search, given=given)
 
 
 def _states(states: Sequence[State]) -> list[Row]:

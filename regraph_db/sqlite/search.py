@@ -96,18 +96,6 @@ class SqliteSearch(SqliteBase):
                 search=record, root=root, states=tuple(map(state, states)), edges=tuple(map(edge, edges))
             )
 
-    def state_code(self, search: str, state: str) -> str:
-        with self._reading() as connection:
-            row = connection.execute(
-                """SELECT coalesce(json_extract(a.record, '$.code'), json_extract(s.record, '$.start_code'))
-                FROM states n JOIN searches s ON s.id = n.search LEFT JOIN attempts a ON a.id = n.best_attempt
-                WHERE n.search = ? AND n.id = ?""",
-                (search, state),
-            ).fetchone()
-        if row is None:
-            raise no_such("state", state, f"search {search}")
-        return str(row[0])
-
     def join(self, runner: Runner) -> None:
         refuse_nul(runner)
         with self._writing() as connection:

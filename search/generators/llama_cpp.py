@@ -29,6 +29,7 @@ class LlamaCpp(Generator):
         self.name = name
         self._model = model
         self._lock = threading.Lock()
+        self._closing = False
         self._grammars: dict[str, Any] = {}
         self._template = _template(model)
         self.context = int(model.n_ctx())
@@ -42,8 +43,10 @@ class LlamaCpp(Generator):
         except ImportError:
             raise EnvironmentFault("llama-cpp-python is not installed.", fix="pip install 'regraph[llama]'") from None
         context = settings.context or min(trained or 4096, LARGEST_CONTEXT)
+        threads = settings.threads or max(1, (os.cpu_count() or 1) // 2)
         options = {
-            "n_threads": settings.threads or max(1, (os.cpu_count() or 1) // 2),
+            "n_threads": threads,
+            "n_threads_batch": threads,  # left alone it is every core, which several runners on one machine fight over
             "n_gpu_layers": settings.gpu_layers,
             "verbose": False,
         }
@@ -61,7 +64,7 @@ class LlamaCpp(Generator):
 
             def stop(_tokens: Any, _scores: Any) -> bool:
                 nonlocal late
-                late = time.monotonic() > deadline
+                late = self._closing or time.monotonic() > deadline
                 return late
 
             try:
@@ -86,6 +89,7 @@ class LlamaCpp(Generator):
         )
 
     def close(self) -> None:
+        self._closing = True  # an answer that nobody waits for ends at its next token
         with self._lock:
             self._model.close()
 

@@ -37,6 +37,9 @@ class Ground:
         self.gpu = gpu
         self._known: Knowledge | None = None
         self._descriptions: dict[str, str] | None = None
+        # What was read once is not asked for again: the budget bounds both.
+        self._standings: dict[str, Standing] = {}
+        self._examples: dict[tuple[str, str, str], Example | None] = {}
 
     @property
     def knowledge(self) -> Knowledge:
@@ -59,15 +62,19 @@ class Ground:
         """The best verified code at a state, the start code where there is none."""
         if state is None or state.best_attempt is None:
             return Standing(self.search.start_code)
-        return standing_of(self.store.attempt(state.best_attempt))
+        if state.best_attempt not in self._standings:
+            self._standings[state.best_attempt] = standing_of(self.store.attempt(state.best_attempt))
+        return self._standings[state.best_attempt]
 
     def example(self, before: str, after: str, code: str) -> Example | None:
         """The example for a step: the nearest one to ``code``, or the first, as the settings say."""
-        like = code if self.settings.example == "nearest" else ""
-        found = self.store.examples(
-            before, after, like=like, limit=1, without_task=self.task.name, without_function=self.task.function
-        )
-        return found[0] if found else None
+        key = before, after, code if self.settings.example == "nearest" else ""
+        if key not in self._examples:
+            found = self.store.examples(
+                before, after, like=key[2], limit=1, without_task=self.task.name, without_function=self.task.function
+            )
+            self._examples[key] = found[0] if found else None
+        return self._examples[key]
 
     def nearest(self, code: str) -> Example | None:
         """The example of the whole graph that is most like ``code``."""

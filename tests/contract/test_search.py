@@ -161,14 +161,12 @@ def test_states_and_edges_first_reached_by_a_rollout_come_with_it(store: GraphSt
 
 def test_a_state_keeps_its_fastest_verified_code(store: GraphStore) -> None:
     started(store)
-    assert store.state_code("s", "a") == store.state_code("s", "root") == "void saxpy() { for }"
     for number, speedup in enumerate([2.0, 3.0, 3.0, 1.0]):
         store.begin_rollout(rollout(f"o{number}"))
         one = attempt(f"t{number}", f"o{number}", speedup=speedup)
         store.finish_rollout(RolloutResult(rollout=f"o{number}", search="s", attempts=(one,)))
     state = next(s for s in store.snapshot("s").states if s.id == "a")
     assert (state.best_attempt, state.best_speedup) == ("t1", 3.0)
-    assert store.state_code("s", "a") == store.attempt("t1").code
 
 
 def test_where_no_speed_is_measured_the_first_verified_code_is_kept(store: GraphStore) -> None:
@@ -303,7 +301,6 @@ def test_modelled_returns_stand_apart_and_functional_ones_are_none(store: GraphS
 def test_what_is_not_there_is_named(store: GraphStore) -> None:
     started(store)
     for ask in (
-        lambda: store.state_code("s", "nowhere"),
         lambda: store.expand("s", "nowhere", [], []),
         lambda: store.expand("none", "root", [], []),
         lambda: store.expand("s", "root", [], [ExploredEdge(source="root", target="nowhere")]),

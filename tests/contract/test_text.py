@@ -38,7 +38,7 @@ def test_awkward_text_comes_back_byte_for_byte(store: GraphStore, text: str) -> 
     assert [t.after for t in store.transitions("init")] == [name]
     assert store.transitions("init", without_task=text) == []
     store.open_search(search("s " + text), State(id=text, technique=text))
-    assert store.state_code("s " + text, text) == "void saxpy() { for }"
+    assert [state.id for state in store.snapshot("s " + text).states] == [text]
     assert store.check() == []
 
 
@@ -68,7 +68,7 @@ def test_a_megabyte_of_code_comes_back(store: GraphStore) -> None:
     store.begin_rollout(Rollout(id="o", search="s", runner="runner of s", path=(), calls=1))
     large = attempt("t", "o").model_copy(update={"code": code})
     store.finish_rollout(RolloutResult(rollout="o", search="s", attempts=(large,)))
-    assert store.state_code("s", "a") == code
+    assert store.attempt("t").code == code
 
 
 def test_a_nul_byte_is_refused_by_its_field(store: GraphStore) -> None:

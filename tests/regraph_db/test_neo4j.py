@@ -111,6 +111,21 @@ def test_a_closed_store_says_so(neo4j_server: Any) -> None:
 
 
 @pytest.mark.neo4j
+def test_a_rehearsal_goes_to_its_end_and_leaves_nothing(
+    bare: Session, neo4j_server: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "regraph_db.neo4j")
+    with opened(neo4j_server, create=True) as store:
+        before = bare.run("MATCH (n) RETURN labels(n) AS labels, properties(n) AS properties").data()
+        store._ask()
+        store._play()
+        assert bare.run("MATCH (n) RETURN labels(n) AS labels, properties(n) AS properties").data() == before
+        assert "rehearsal" not in caplog.text
+    store._play()
+    assert "the rehearsal of a search ended" in caplog.text  # and nothing was raised
+
+
+@pytest.mark.neo4j
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_restart_in_the_middle_is_waited_out_and_nothing_counts_twice(neo4j_server: Any) -> None:

@@ -74,7 +74,7 @@ def test_resume_of_a_finished_search_prints_its_answer(outcome: SearchOutcome, s
     assert result.returncode == 0
     document = json.loads(result.stdout)
     assert {"search", "task", "strategy", "budget", "calls", "best", "verdicts", "seconds"} <= document.keys()
-    assert document["seconds"].keys() == {"generate", "verify", "store", "search", "total"}
+    assert document["seconds"].keys() == {"generate", "verify", "store", "search", "wait", "total"}
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import Future
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,14 +15,26 @@ from search_doubles import FakeJudge, Faulty, Scripted, trajectories
 
 from regraph_db.errors import EnvironmentFault, InputError
 from regraph_db.opening import open_store
-from regraph_db.records import ROOT, Level, RolloutResult, SearchStatus, Step, Trajectory, Verdict, VerdictKind
+from regraph_db.records import (
+    ROOT,
+    Level,
+    Rollout,
+    RolloutResult,
+    SearchStatus,
+    Step,
+    Trajectory,
+    Verdict,
+    VerdictKind,
+)
 from regraph_db.settings import load
 from regraph_db.store import GraphStore
 from search import best_so_far, run_search
+from search.generators import Answer, Prompt, Sampling
 from search.outcome import SearchOutcome
 from search.progress import Progress
 from search.run import open_search, work
 from search.scoring import speedup_of
+from search.seconds import Stopwatch
 from search.settings import SearchSettings
 from search.strategies import STRATEGIES
 from verify import Task
@@ -219,6 +234,57 @@ def test_a_judge_that_fails_once_is_asked_again(store: GraphStore, task: Task) -
     judge = FakeJudge(harness_errors=2)
     outcome = run_search(task, generator=Scripted(), judge=judge, store=store, budget=10)
     assert "harness_error" not in outcome.verdicts
+
+
+def test_the_model_writes_while_the_store_is_asked(store: GraphStore, task: Task, monkeypatch: Any) -> None:
+    second_begun = threading.Event()
+    begin, begun = store.begin_rollout, []
+
+    def counted(rollout: Rollout) -> int:
+        begun.append(rollout)
+        if len(begun) == 2:
+            second_begun.set()
+        return begin(rollout)
+
+    class Slow(Scripted):
+        def generate(self, prompt: Prompt, sampling: Sampling) -> Answer:
+            assert second_begun.wait(60), "the second rollout waits for the first one's answer"
+            return super().generate(prompt, sampling)
+
+    monkeypatch.setattr(store, "begin_rollout", counted)
+    outcome = run_search(
+        task, generator=Slow(), judge=FakeJudge(), store=store, settings=SearchSettings(budget=12, retries=0)
+    )
+    assert "failed" not in outcome.verdicts
+
+
+def test_an_error_while_writing_reaches_the_runner_and_gives_the_calls_back(store: GraphStore, task: Task) -> None:
+    class Broken(FakeJudge):
+        def submit(self, *_: Any, **__: Any) -> Future[Verdict]:
+            raise InputError("the task is at fault.")
+
+    with pytest.raises(InputError, match="at fault"):
+        run_search(task, generator=Scripted(), judge=Broken(), store=store, budget=12)
+    (record,) = store.searches()
+    assert (record.calls, record.reserved, record.status) == (0, 0, SearchStatus.OPEN)
+
+
+def test_each_second_is_counted_once_and_first_for_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("search.seconds.time", clock)
+    now = 0.0
+    watch = Stopwatch()
+    with watch.measuring("search"):
+        now = 1.0
+        with watch.measuring("store"):
+            now = 3.0
+            with watch.writing():
+                now = 7.0
+            now = 15.0
+        with watch.measuring("verify"):
+            now = 31.0
+    now = 63.0
+    assert watch.report() == {"generate": 4.0, "verify": 16.0, "store": 10.0, "search": 1.0, "wait": 0.0, "total": 63.0}
 
 
 def test_an_interrupted_search_goes_on(store: GraphStore, task: Task) -> None:
