@@ -13,7 +13,7 @@ from cudaeval import TASKS
 from cudaeval.campaign import cells, run
 from cudaeval.metrics import TIERS
 from cudaeval.results import Results, Sample, Terms
-from cudaeval.solver import Post, copy_base, solve
+from cudaeval.solver import Post, copy_base, fingerprint, solve
 from regraph_db.errors import EnvironmentFault, InputError
 from regraph_db.opening import open_store
 from regraph_db.records import Level
@@ -51,8 +51,15 @@ def launch(
     threads = settings.threads or max(1, (os.cpu_count() or 1) // 2 // jobs)
     graphs = out.with_suffix(".graphs").absolute()
     post = Post(graphs, settings.model_copy(update={"threads": threads}), verify, named)
+    with open_store(shared) as store:
+        known = fingerprint(store, post.graphs)
     terms = Terms(
-        budget=settings.budget, level=level, seed=chosen["seed"], mode=settings.mode, settings=changed(settings)
+        budget=settings.budget,
+        level=level,
+        seed=chosen["seed"],
+        graph=known,
+        mode=settings.mode,
+        settings=changed(settings),
     )
     wanted = list(cells(tasks, chosen["strategies"], list(named), chosen["samples"], terms))
     with Results(out, terms) as results:

@@ -30,6 +30,7 @@ class Terms(Record):
     budget: int = Field(gt=0)  #: generator calls of one sample
     level: Level  #: what speedups rest on: ``gpu`` measured, ``modelled`` modelled, ``functional`` not known
     seed: int = 0  #: sample ``i`` of a task is searched with seed + i
+    graph: str = "unknown"  #: a fingerprint of what the graph knew when the campaign began
     mode: str = "graph"
     settings: dict[str, Any] = Field(default_factory=dict)  #: of the search, where they are not the mode's defaults
 

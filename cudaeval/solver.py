@@ -30,7 +30,7 @@ from cudaeval.claims import ClaimingJudge
 from cudaeval.results import Sample
 from regraph_db.errors import InternalFault, RegraphError
 from regraph_db.opening import open_store
-from regraph_db.records import SearchStatus
+from regraph_db.records import SearchStatus, content_id
 from regraph_db.settings import load
 from regraph_db.store import GraphStore
 from search.generators import Generator, open_generator
@@ -62,9 +62,29 @@ class Post:
         return replace(self, verify=self.verify.model_copy(update={"gpu": gpu}))
 
 
+BASE = "base.db"
+
+
+def fingerprint(store: GraphStore, graphs: Path) -> str:
+    """Of what the campaign's searches know: the copy in ``graphs`` once there is one, else ``store``."""
+    base = graphs / BASE
+    if base.exists():
+        with open_store(load(), url=f"sqlite:///{base}") as copy:
+            return _fingerprint(copy)
+    return _fingerprint(store)
+
+
+def _fingerprint(store: GraphStore) -> str:
+    # Sums of gains depend in their last digits on the order in which they were added.
+    moves = sorted(
+        (t.before, t.after, t.statistics.examples, f"{t.statistics.gain_sum:.6f}") for t in store.transitions()
+    )
+    return content_id("graph", moves, sorted(each.id for each in store.trajectories()))[:12]
+
+
 def copy_base(store: GraphStore, graphs: Path) -> None:
     """Copy what ``store`` holds into ``graphs``, once: a campaign that goes on keeps the knowledge it began with."""
-    base = graphs / "base.db"
+    base = graphs / BASE
     if base.exists():
         return
     graphs.mkdir(parents=True, exist_ok=True)
@@ -89,7 +109,7 @@ class Solver:
         graph = self._post.graphs / f"{cell.search}.db"
         if not graph.exists():
             part = graph.with_suffix(".part")
-            shutil.copyfile(self._post.graphs / "base.db", part)
+            shutil.copyfile(self._post.graphs / BASE, part)
             part.replace(graph)
         with open_store(load(), url=f"sqlite:///{graph}") as store:
             return sample_of(cell, self._search(store, cell))

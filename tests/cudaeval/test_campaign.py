@@ -11,8 +11,11 @@ import pytest
 from cudaeval.campaign import Cell, cells, run, sample_of
 from cudaeval.launch import name_of
 from cudaeval.results import Results, Sample, Terms, read
+from cudaeval.solver import BASE, copy_base, fingerprint
 from regraph_db.errors import EnvironmentFault, InputError
-from regraph_db.records import Attempt, Level, Verdict, VerdictKind
+from regraph_db.opening import open_store
+from regraph_db.records import Attempt, Level, Step, Trajectory, Verdict, VerdictKind
+from regraph_db.settings import load
 from search.outcome import BestKernel, SearchOutcome
 from verify import load_task
 
@@ -159,3 +162,15 @@ def test_a_sample_survives_its_file(tmp_path: Path) -> None:
     terms, samples = read(tmp_path / "runs.jsonl")
     assert terms == TERMS
     assert samples == [Sample.model_validate(sample.model_dump())]
+
+
+def test_a_graph_that_has_learnt_more_is_another_campaign(tmp_path: Path) -> None:
+    with open_store(load(), url=f"sqlite:///{tmp_path}/graph.db", create=True) as store:
+        step = Step(method="tiling", code="int x;")
+        store.merge_trajectories([Trajectory(task="saxpy", steps=(step,))])
+        known = fingerprint(store, tmp_path)
+        copy_base(store, tmp_path)
+        store.merge_trajectories([Trajectory(task="relu", steps=(step,))])
+        assert fingerprint(store, tmp_path) == known, "a campaign that goes on has the copy it began with"
+        (tmp_path / BASE).unlink()
+        assert fingerprint(store, tmp_path) != known
