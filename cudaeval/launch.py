@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -48,9 +47,8 @@ def launch(
     gpus = chosen["gpus"] or (verify.gpu,)
     verify = verify.model_copy(update={"gpu": gpus[0]})
     level = Level(chosen["level"] or verify.level or best_level(verify))
-    threads = settings.threads or max(1, (os.cpu_count() or 1) // 2 // jobs)
     graphs = out.with_suffix(".graphs").absolute()
-    post = Post(graphs, settings.model_copy(update={"threads": threads}), verify, named)
+    post = Post(graphs, settings.model_copy(update={"threads": settings.threads_each(jobs)}), verify, named)
     with open_store(shared) as store:
         known = fingerprint(store, post.graphs)
     terms = Terms(

@@ -57,6 +57,11 @@ class Settings(Section):
 S = TypeVar("S", bound=Section)
 
 
+def cores() -> int:
+    """Cores that this process may use: fewer than the machine has in many a container, or under taskset."""
+    return len(os.sched_getaffinity(0))
+
+
 def load(flags: Mapping[str, Any] | None = None) -> Settings:
     """The shared settings. ``flags`` whose value is ``None`` count as not given.
 

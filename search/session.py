@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import uuid
 from pathlib import Path
@@ -129,7 +128,12 @@ class Session:
     ) -> SearchOutcome:
         streams = streams or [str(number) for number in range(self.runners)]
         post = Post(
-            self.shared.store, search.id, name, str(self.shared.model), {"gpu": self.chosen.get("gpu")}, self._threads()
+            self.shared.store,
+            search.id,
+            name,
+            str(self.shared.model),
+            {"gpu": self.chosen.get("gpu")},
+            self.settings.threads_each(self.runners),
         )
         try:
             with (
@@ -148,12 +152,8 @@ class Session:
     def _resume(self, search: Search) -> str:
         return f"`regraph search resume {search.id[:8]} --model {self.shared.model}`"
 
-    def _threads(self) -> int:
-        """Threads of each runner's model: half the cores are shared out, the other half compiles."""
-        return self.settings.threads or max(1, (os.cpu_count() or 1) // 2 // self.runners)
-
     def _open_model(self) -> Generator:
-        settings = self.settings.model_copy(update={"threads": self._threads()})
+        settings = self.settings.model_copy(update={"threads": self.settings.threads_each(self.runners)})
         return self._stack.enter_context(contextlib.closing(open_generator(self.shared.model, settings)))
 
     def _open_judge(self) -> Judge:

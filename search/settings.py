@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from regraph_db.settings import Section
+from regraph_db.settings import Section, cores
 
 #: The literal reading of the paper: what ``mode = "paper"`` means.
 PAPER: dict[str, Any] = {
@@ -124,6 +124,10 @@ class SearchSettings(Section):
     failures: int = Field(
         5, ge=1, description="failed calls in a row after which the search stops with its state kept (ours)"
     )
+
+    def threads_each(self, models: int) -> int:
+        """Threads of each of ``models`` on this machine, which share half of the cores."""
+        return self.threads or max(1, cores() // 2 // models)
 
     @model_validator(mode="before")
     @classmethod

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from regraph_db.settings import Section
+from regraph_db.settings import Section, cores
 
 
 class VerifySettings(Section):
@@ -31,7 +30,7 @@ class VerifySettings(Section):
     gpu: int = Field(0, ge=0, description="which GPU to use")
     model_gpu: str = Field("h200", description="the GPU profile of modelled times")
     jobs: int = Field(
-        os.cpu_count() or 1, ge=1, le=512, description="candidates compiled at once; default: the number of cores"
+        default_factory=cores, ge=1, le=512, description="candidates compiled at once; default: the number of cores"
     )
     compile_seconds: float = Field(60.0, gt=0, description="deadline of one compilation")
     compile_memory: int = Field(4 << 30, gt=0, description="bytes of memory that one compilation may use")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from pathlib import Path
@@ -43,7 +42,7 @@ class LlamaCpp(Generator):
         except ImportError:
             raise EnvironmentFault("llama-cpp-python is not installed.", fix="pip install 'regraph[llama]'") from None
         context = settings.context or min(trained or 4096, LARGEST_CONTEXT)
-        threads = settings.threads or max(1, (os.cpu_count() or 1) // 2)
+        threads = settings.threads_each(1)
         options = {
             "n_threads": threads,
             "n_threads_batch": threads,  # left alone it is every core, which several runners on one machine fight over
