@@ -187,30 +187,38 @@ def remeasure_(file: Path, gpus: tuple[int, ...], out: Path | None, page: Path |
     from contextlib import ExitStack
 
     from cudaeval import remeasure, results
+    from regraph_db.errors import InputError
     from regraph_db.settings import section
     from verify import Judge
     from verify.settings import VerifySettings
 
-    def show(row: remeasure.Remeasured) -> None:
-        share = f"{row.share:.2f} of the best of {row.right}" if row.share is not None else row.reason
-        click.echo(f"{row.task} {row.strategy} sample {row.sample}: {share}", err=True)
-
     terms, samples = results.read(file)
+    searches = remeasure.found(file, samples)
+    if not searches:
+        raise InputError("no search in it found a right kernel.", where=str(file), fix="Run more, or a better model.")
+    rows: list[remeasure.Remeasured] = []
     with ExitStack() as stack:
         judges = [
             stack.enter_context(Judge(section("verify", VerifySettings, {"gpu": gpu, "level": "gpu"})))
             for gpu in gpus or (None,)
         ]
-        record = remeasure.remeasure(terms, remeasure.found(file, samples), judges, show)
-    if out is not None:
-        out.write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    if page is not None:
-        page.write_text(remeasure.markdown(record), encoding="utf-8")
+        for row, evidence in remeasure.remeasure(searches, judges):
+            rows.append(row)
+            record = remeasure.record_of(terms, searches[0].sample.model, rows, evidence)
+            # After each search, so that a run that is cut short leaves what it measured.
+            if out is not None:
+                out.write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            if page is not None:
+                page.write_text(remeasure.markdown(record), encoding="utf-8")
+            share = f"{row.share:.2f} of the best of {row.right}" if row.share is not None else row.reason
+            click.echo(
+                f"[{len(rows)}/{len(searches)}] {row.task} {row.strategy} sample {row.sample}: {share}", err=True
+            )
     if as_json:
         print_json(record.model_dump(mode="json"))
     else:
         click.echo(remeasure.markdown(record), nl=False)
-    if any(row.reason for row in record.searches):
+    if any(row.reason for row in rows):
         raise SystemExit(1)
 
 

@@ -7,7 +7,7 @@ the best kernel over the time of the picked one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ from cudaeval.results import Sample, Terms
 from cudaeval.shipped import code_hash
 from regraph_db.errors import InputError, NotFound
 from regraph_db.opening import open_store
-from regraph_db.records import Attempt, Level, Record, Seconds, Verdict, now
+from regraph_db.records import Attempt, Evidence, Level, Record, Seconds, Verdict, now
 from regraph_db.settings import load
 from verify import load_task
 
@@ -94,34 +94,28 @@ def found(file: Path, samples: Iterable[Sample]) -> list[Found]:
     return searches
 
 
-def remeasure(
-    terms: Terms,
-    searches: Sequence[Found],
-    judges: Sequence[Judge],
-    progress: Callable[[Remeasured], None] | None = None,
-) -> Remeasurement:
-    """Time the kernels of ``searches``, one search after the other on each of ``judges`` (one a GPU)."""
+def remeasure(searches: Sequence[Found], judges: Sequence[Judge]) -> Iterator[tuple[Remeasured, Evidence]]:
+    """Time the kernels of ``searches``, spread over ``judges`` (one a GPU); each as it is done, in their order."""
     waiting: list[tuple[Found, list[Future[Verdict]]]] = []
     for number, each in enumerate(searches):
         judge = judges[number % len(judges)]
         codes = [each.picked.code, *(other.code for other in each.others)]
         baseline = each.picked.code
         waiting.append((each, [judge.submit(each.task, code, Level.GPU, baseline=baseline) for code in codes]))
-    rows = []
-    evidence = None
     for each, futures in waiting:
         verdicts = [future.result() for future in futures]
-        evidence = next((v.evidence for v in verdicts if v.evidence.gpu), evidence)
-        rows.append(_row(each, verdicts))
-        if progress is not None:
-            progress(rows[-1])
+        yield _row(each, verdicts), max((v.evidence for v in verdicts), key=lambda evidence: bool(evidence.gpu))
+
+
+def record_of(terms: Terms, model: str, rows: Sequence[Remeasured], evidence: Evidence) -> Remeasurement:
+    """The record of the searches measured so far."""
     return Remeasurement(
         level=terms.level,
         budget=terms.budget,
-        model=searches[0].sample.model if searches else "",
-        gpu=evidence.gpu if evidence else "",
-        driver=evidence.driver if evidence else "",
-        nvcc=evidence.nvcc if evidence else "",
+        model=model,
+        gpu=evidence.gpu,
+        driver=evidence.driver,
+        nvcc=evidence.nvcc,
         date=now(),
         geometric_mean=geometric_mean([row.share for row in rows if row.share is not None]),
         one_kernel=sum(row.share is not None and row.right == 1 for row in rows),

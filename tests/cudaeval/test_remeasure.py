@@ -112,11 +112,10 @@ def record(file: Path, *samples: Sample, judges: int = 1) -> remeasure.Remeasure
         for sample in samples:
             results.add(sample)
     terms, read_back = read(file)
-    return remeasure.remeasure(
-        terms,
-        remeasure.found(file, read_back),
-        [Scripted() for _ in range(judges)],  # type: ignore[misc]  # a judge in what is called
-    )
+    searches = remeasure.found(file, read_back)
+    scripted = [Scripted() for _ in range(judges)]
+    measured = list(remeasure.remeasure(searches, scripted))  # type: ignore[arg-type]  # a judge in what is called
+    return remeasure.record_of(terms, "m", [row for row, _ in measured], measured[-1][1])
 
 
 def test_the_share_is_the_best_time_over_the_picked_ones(file: Path) -> None:
@@ -166,3 +165,13 @@ def test_the_command_writes_the_record_and_ends_with_1_where_the_gpu_disagrees(
     record(other, search(other, "b", ["wrong"], 0))
     done = CliRunner().invoke(evaluate, [words[0], str(other)])
     assert done.exit_code == 1 and "wrong_result" in done.stdout
+
+
+def test_a_campaign_that_solved_nothing_says_so(file: Path) -> None:
+    sample = search(file, "a", ["1"], 0)
+    record(file, sample)
+    other = file.with_name("other.jsonl")
+    with Results(other, TERMS) as results:
+        results.add(sample.model_copy(update={"solved": False}))
+    done = CliRunner().invoke(evaluate, ["remeasure", str(other)])
+    assert done.exit_code != 0 and "no search in it found a right kernel" in str(done.exception)
