@@ -7,9 +7,11 @@ template removes those from every message, so a user's text can never hold one.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 import sentencepiece
@@ -84,20 +86,16 @@ def fixed_lines() -> list[str]:
     return sorted(found, key=lambda line: (-len(line), line))
 
 
-def train(texts: Iterable[str], target: Path, size: int, work: Path) -> None:
+def train(texts: Iterable[str], target: Path, size: int) -> None:
     """Learn ``size`` pieces from ``texts``; write ``target`` (a sentencepiece model file)."""
-    corpus = work / "pieces.txt"
     pieces = [*fixed_lines(), *WORDS, *SPACED]
     cut = re.compile("|".join(re.escape(p) for p in pieces))
-    with corpus.open("w", encoding="utf-8") as out:
-        for text in texts:
-            for word in cut.sub("\n", text).split():
-                out.write(word + "\n")
-        for code in range(33, 127):  # every printable character, so that none needs bytes
-            out.write(chr(code) * 3 + "\n")
+    words = (word for text in texts for word in cut.sub("\n", text).split())
+    every = (chr(code) * 3 for code in range(33, 127))  # every printable character, so that none needs bytes
+    model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        input=str(corpus),
-        model_prefix=str(target.with_suffix("")),
+        sentence_iterator=chain(words, every),  # and no files, whose paths would stand in the model
+        model_writer=model,
         model_type="bpe",
         vocab_size=size,
         byte_fallback=True,
@@ -120,8 +118,7 @@ def train(texts: Iterable[str], target: Path, size: int, work: Path) -> None:
         num_threads=2,
         minloglevel=1,
     )
-    corpus.unlink()
-    target.with_suffix(".vocab").unlink(missing_ok=True)
+    target.write_bytes(model.getvalue())
 
 
 class Tokenizer:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from regraph_db.errors import InputError
 
@@ -182,8 +182,8 @@ class _Bounded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
         want = len(view) if self._left is None else min(len(view), self._left)
         part = self._raw.read(want) if want else b""
         view[: len(part)] = part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import pytest
 from graph_samples import FAILED, passed, trajectory
@@ -55,7 +56,7 @@ def test_verdicts_that_reach_further_replace_those_that_stand(store: GraphStore)
     assert list(store.trajectories()) == [cut] and store.check() == []
 
 
-def test_the_order_in_which_levels_come_in_does_not_matter(empty) -> None:  # type: ignore[no-untyped-def]
+def test_the_order_in_which_levels_come_in_does_not_matter(empty: Callable[[], GraphStore]) -> None:
     checked = passed(1.0).model_copy(update={"level": Level.FUNCTIONAL})
     versions = [
         trajectory("tiling", "unrolling", verdicts=verdicts)
@@ -120,7 +121,7 @@ def test_a_failed_step_is_kept_but_is_no_example(store: GraphStore) -> None:
     assert [(t.name, n, of) for t, n, of in store.techniques()] == [("tiling", 1, 1), ("unrolling", 0, 1)]
 
 
-def test_order_and_batches_do_not_change_the_graph(empty) -> None:  # type: ignore[no-untyped-def]
+def test_order_and_batches_do_not_change_the_graph(empty: Callable[[], GraphStore]) -> None:
     batch = [
         trajectory(
             "tiling",
