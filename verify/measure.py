@@ -115,11 +115,15 @@ def measure(
 
 
 def kind_of(task: Task, settings: VerifySettings) -> Kind:
-    """What a runner for ``task`` needs: its limits, and a place for the arrays in memory where there is room."""
+    """What a runner for ``task`` needs: its limits, and a place for the arrays in memory where there is room.
+
+    The memory is rounded up to whole GiB, so that most tasks share one kind.
+    """
     sizes = max(map(task.working_set, task.sizes.all))
+    gib = 1 << 30
     limits = sandbox.Limits(
         seconds=2 * task.seconds + 10 * settings.timing_seconds + 300 + OLDEST,
-        memory=settings.run_memory + 8 * sizes,
+        memory=settings.run_memory + -(-8 * sizes // gib) * gib,
         processes=256,
     )
     shared = Path("/dev/shm")  # a private folder is made inside

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -56,7 +56,7 @@ class Warm:
 
 
 class WarmRunners:
-    """Starts runners ahead of need: as many as candidates are expected, at most ``most`` at once.
+    """Starts runners ahead of need: as many of a kind as its candidates that are expected, at most ``most`` in all.
 
     A runner is never used twice, so nothing that a candidate does to its process reaches the next one. ``start`` makes
     a session in a folder, ``sharing`` holds the GPU together with others, so that no timing is disturbed.
@@ -74,7 +74,7 @@ class WarmRunners:
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="warm")
         self._lock = threading.Lock()
         self._idle: deque[tuple[Kind, Future[Warm]]] = deque()
-        self._expected = 0
+        self._expected: Counter[Kind] = Counter()
         self._closed = False
 
     @contextmanager
@@ -96,33 +96,48 @@ class WarmRunners:
 
     def _expect(self, kind: Kind, count: int) -> None:
         with self._lock:
-            self._expected += count
-            ready = sum(of == kind for of, _ in self._idle)
-            for _ in range(min(self._expected, self._most) - ready if count > 0 and not self._closed else 0):
-                self._idle.append((kind, self._threads.submit(self._begin, kind)))
+            self._expected[kind] += count
+            if count > 0 and not self._closed:
+                ready = sum(of == kind for of, _ in self._idle)
+                room = self._most - len(self._idle)
+                for _ in range(min(self._expected[kind] - ready, room)):
+                    self._idle.append((kind, self._threads.submit(self._begin, kind)))
         self._trim()
 
-    def _take(self, kind: Kind) -> Warm:
-        while True:
-            with self._lock:
-                found = next((entry for entry in self._idle if entry[0] == kind), None)
-                if found is not None:
-                    self._idle.remove(found)
-            if found is None:
-                return self._begin(kind)
-            warm = found[1].result()
+    def take(self, kind: Kind) -> Warm:
+        """A runner for one of the candidates that are expected. Raises :class:`InternalFault` when none starts."""
+        waiting = self._pop(kind)
+        self._expect(kind, -1)
+        while waiting is not None:
+            warm = waiting.result()
             if warm.usable:
                 return warm
             warm.close()
+            waiting = self._pop(kind)
+        return self._begin(kind)
+
+    def _pop(self, kind: Kind) -> Future[Warm] | None:
+        with self._lock:
+            found = next((entry for entry in self._idle if entry[0] == kind), None)
+            if found is None:
+                return None
+            self._idle.remove(found)
+            return found[1]
 
     def _trim(self) -> None:
-        """End what is more than one above the need; the one left serves the next candidate."""
+        """End what no candidate of its kind waits for; the youngest of those is left, where there is room, and serves
+        the next candidate."""
         surplus = []
         with self._lock:
-            keep = 0 if self._closed else min(self._expected, self._most) + 1
-            while len(self._idle) > keep:
-                surplus.append(self._idle.popleft()[1])
-        for future in surplus:
+            wanted = Counter() if self._closed else +self._expected
+            for entry in list(self._idle):
+                wanted[entry[0]] -= 1
+                if wanted[entry[0]] < 0:
+                    self._idle.remove(entry)
+                    surplus.append(entry)
+            if surplus and not self._closed and len(self._idle) < self._most:
+                self._idle.append(surplus.pop())
+        for _, future in surplus:
             future.add_done_callback(_end)
 
     def _begin(self, kind: Kind) -> Warm:
@@ -157,8 +172,7 @@ class Ticket:
         """A runner that stands, used by nobody before. Raises :class:`InternalFault` when none can be started."""
         with self._lock:
             self.left -= 1
-        self.runners._expect(self.kind, -1)
-        return self.runners._take(self.kind)
+        return self.runners.take(self.kind)
 
 
 def _end(future: Future[Warm]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -211,6 +213,23 @@ def test_what_was_started_for_candidates_that_did_not_compile_is_ended(double: D
     assert len(started) == 2
     bench.warm.close()
     assert not any(each.folder.exists() or each.session.alive for each in started)
+
+
+def test_candidates_of_different_tasks_start_a_runner_each(double: Double, task: Task) -> None:
+    """What is started for one kind must not drive out what the others wait for."""
+    bench = double.bench(EASY)
+    begin, started = bench.warm._start, []
+    bench.warm._start = lambda folder, limits: (started.append(limits), begin(folder, limits))[1]
+    first = kind_of(task, SETTINGS)
+    limits = [dataclasses.replace(first.limits, seconds=first.limits.seconds + extra) for extra in range(4)]
+    with ExitStack() as stack:
+        tickets = [
+            stack.enter_context(bench.warm.expecting(dataclasses.replace(first, limits=each))) for each in limits
+        ]
+        for ticket in reversed(tickets):
+            stack.enter_context(ticket.take()).session.quit()
+    bench.warm.close()
+    assert Counter(started) == Counter(limits)
 
 
 def test_a_runner_that_cannot_start_is_our_fault(double: Double, task: Task) -> None:
