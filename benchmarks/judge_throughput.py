@@ -168,6 +168,7 @@ def main() -> int:
             figures[f"{kind}_plain_per_second"] = len(sources) / plain
             figures[f"{kind}_alone_seconds"] = alone
             ratios[f"{kind}_over_plain_loop"] = plain / spent
+            print(f"{kind}: {len(sources)} in {spent:.2f} s, by the plain loop in {plain:.2f} s", file=sys.stderr)
         if options.torch and level is Level.GPU and importlib.util.find_spec("torch"):
             spent = seconds(lambda: load_inline([right(5000), right(5001)])) / 2
             figures["load_inline_per_second"] = 1 / spent
