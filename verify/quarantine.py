@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _FOUND_ERRORS = 66  #: the exit code that compute-sanitizer is told to end with when it found errors
+_SUMMARY = "ERROR SUMMARY"  #: how the line begins in which compute-sanitizer counts the errors that it found
 _ENDING_SECONDS = 120.0
 
 
@@ -52,21 +53,21 @@ def verify_again(bench: Bench, task: Task, compiled: Compiled) -> str:
         folder = Path(name)
         assert compiled.library is not None
         shutil.copyfile(compiled.library, folder / "candidate.so")
-        under: list[str | Path] = [
-            sanitizer,
-            "--tool",
-            "memcheck",
-            "--error-exitcode",
-            str(_FOUND_ERRORS),
-            "--log-file",
-            "sanitizer.log",
-        ]
+        under: list[str | Path] = [sanitizer, "--tool", "memcheck", "--log-file", "sanitizer.log"]
+        under += ["--error-exitcode", str(_FOUND_ERRORS)]
         limits = sandbox.Limits(seconds=600, memory=32 << 30, processes=256)
         try:
             with bench.runner.session(bench.gpu, folder, limits, under=under) as session:
                 return _replay(bench, task, session, folder, cases)
         except CandidateFault as fault:
-            return f"compute-sanitizer found fault with it: {fault.reason}"
+            # It may have been ended by the sanitizer, or have ended by itself: the sanitizer's own words tell.
+            if words := _fault_of(_read(folder)):
+                return f"compute-sanitizer says: {words}"
+            raise InternalFault(
+                f"it beats the GPU's limit, and compute-sanitizer could not run it: {fault.reason}. {_read(folder)}"[
+                    :800
+                ]
+            ) from None
         except InternalFault as fault:
             raise InternalFault(
                 f"it beats the GPU's limit, and compute-sanitizer could not verify it: {fault.what}"
@@ -89,17 +90,25 @@ def _replay(bench: Bench, task: Task, session: Session, folder: Path, cases: lis
             return f"wrong under compute-sanitizer: {wrong}"
     session.quit()
     done = session.ended(_ENDING_SECONDS)
-    log = folder / "sanitizer.log"
-    return _complaint(log.read_text(errors="replace") if log.is_file() else "", done.returncode)
-
-
-def _complaint(log: str, returncode: int | None) -> str:
-    """What compute-sanitizer says against the run, in one line. Its summary must be there: silence is no acquittal."""
-    lines = [line.strip("= ") for line in log.splitlines()]
-    summary = next((line for line in lines if line.startswith("ERROR SUMMARY")), "")
-    if returncode == _FOUND_ERRORS or (summary and not summary.startswith("ERROR SUMMARY: 0 errors")):
-        first = next((line for line in lines if "Invalid" in line or "Error" in line), summary)
-        return f"compute-sanitizer says: {first[:200]}"
-    if returncode != 0 or not summary:
-        raise InternalFault(f"compute-sanitizer ended with {returncode} and without a summary.")
+    words = _fault_of(_read(folder))
+    if words or done.returncode == _FOUND_ERRORS:  # the log stands where the candidate can write
+        return f"compute-sanitizer says: {words or 'it found errors'}"
+    if done.returncode != 0 or _SUMMARY not in _read(folder):  # silence is no acquittal
+        raise InternalFault(f"it ended with {done.returncode} and without a summary. {_read(folder)}"[:800])
     return ""
+
+
+def _read(folder: Path) -> str:
+    """What compute-sanitizer wrote."""
+    log = folder / "sanitizer.log"
+    return log.read_text(errors="replace") if log.is_file() else ""
+
+
+def _fault_of(log: str) -> str:
+    """What compute-sanitizer found in the device's work, in one line; empty when it counted no errors, or did not
+    count."""
+    lines = [line.strip("= ") for line in log.splitlines()]
+    summary = next((line for line in lines if line.startswith(_SUMMARY)), "")
+    if not summary or summary.startswith(f"{_SUMMARY}: 0 errors"):
+        return ""
+    return next((line for line in lines if "Invalid" in line or "Error" in line), summary)[:200]

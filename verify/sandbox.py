@@ -160,6 +160,9 @@ def _run(
     cancel: threading.Event | None = None,
 ) -> Finished:
     folder = folder.resolve()
+    # The driver names its threads by writing /proc/PID/task/*/comm and gives up where it cannot. PID is the program's,
+    # or under compute-sanitizer its child's; the rest of a /proc of our own is read-only (private_mounts).
+    names = "/proc" if {"mount", "pid"} <= set(using.namespaces) else "/proc/self/task"
     outlet, inlet = os.pipe()
     configuration = {
         "argv": [str(part) for part in argv],
@@ -177,8 +180,7 @@ def _run(
             *(("/sys",) if gpu else ("/sys/devices/system",)),
             *(str(Path(path).resolve()) for path in readable),
         ],
-        # The driver names its threads by writing /proc/self/task/*/comm and gives up where it cannot.
-        "devices": [*_DEVICES, *((*_gpu_devices(), "/proc/self/task") if gpu else ())],
+        "devices": [*_DEVICES, *((*_gpu_devices(), names) if gpu else ())],
         "gpu": gpu,
         "namespaces": list(using.namespaces),
         "landlock": using.landlock,

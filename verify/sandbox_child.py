@@ -86,8 +86,8 @@ def mount(source: str, target: str, kind: str, flags: int) -> None:
 def private_mounts(namespaces: list[str], folder: str, read_only: bool, names_threads: bool) -> None:
     """A /proc of the new process namespace; without Landlock, everything but ``folder`` read-only.
 
-    A program that ``names_threads`` (NVIDIA's driver gives up where it cannot) may then also write into the entries of
-    its own processes in /proc, the only ones of this namespace, and nowhere else there.
+    Programs that ``names_threads`` (NVIDIA's driver gives up where it cannot) may write into the entries of their own
+    processes in /proc, the only ones of this namespace, and nowhere else there.
     """
     mount("none", "/", "", MS_REC | MS_PRIVATE)
     if "pid" in namespaces:
@@ -96,12 +96,12 @@ def private_mounts(namespaces: list[str], folder: str, read_only: bool, names_th
         mount(folder, folder, "", MS_BIND)
         set_read_only("/", True)
         set_read_only(folder, False)
-        if names_threads and "pid" in namespaces:
-            set_read_only("/proc", False)
-            for entry in Path("/proc").iterdir():
-                if not entry.name.isdigit() and not entry.is_symlink():
-                    mount(str(entry), str(entry), "", MS_BIND)
-                    set_read_only(str(entry), True)
+    if names_threads and "pid" in namespaces:
+        set_read_only("/proc", False)
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() and not entry.is_symlink():
+                mount(str(entry), str(entry), "", MS_BIND)
+                set_read_only(str(entry), True)
 
 
 def set_read_only(path: str, on: bool) -> None:

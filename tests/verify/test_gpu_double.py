@@ -149,6 +149,14 @@ def test_beyond_the_bound_without_a_sanitizer_there_is_no_verdict(
         double.judge(task, RIGHT, bench)
 
 
+def test_beyond_the_bound_a_sanitizer_that_ends_is_not_the_kernels_fault(double: Double, task: Task) -> None:
+    bench = double.bench(SLOW, "ERROR SUMMARY: 0 errors")
+    tool = bench.compiler.toolkit.root / "bin" / "compute-sanitizer"
+    tool.write_text(f"{tool.read_text().split('while')[0]}echo '========= Internal error' > sanitizer.log; exit 255\n")
+    with pytest.raises(InternalFault, match=r"could not run it.*Internal error"):
+        double.judge(task, RIGHT, bench)
+
+
 def test_a_batch_goes_through_the_judge(
     double: Double, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
