@@ -25,7 +25,7 @@ class IngestSettings(Section):
         "or also techniques first seen in trajectories, as the paper does (arXiv 2510.19873)",
     )
     accept: float = Field(
-        0.80,
+        0.86,
         ge=0,
         le=1,
         description="confidence from which a name is relabelled without asking; tuned on ingest/relabel/pairs.toml",

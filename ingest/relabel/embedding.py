@@ -109,6 +109,23 @@ def _bare(word: str) -> str:
     return word
 
 
+_TOKEN = re.compile(r"[a-z0-9]+|[^a-z0-9\s]+")
+
+
+@lru_cache(maxsize=65_536)
+def spelt(phrase: str) -> str:
+    """A phrase with what its abbreviations and signs stand for: "smem" is shared memory."""
+    short = _short()
+    return _TOKEN.sub(lambda found: f" {short[found[0]]} " if found[0] in short else found[0], phrase)
+
+
+@cache
+def _short() -> dict[str, str]:
+    table = tomllib.loads(files("ingest").joinpath("relabel/words.toml").read_text(encoding="utf-8"))
+    short: dict[str, str] = table["short"]
+    return short
+
+
 @cache
 def _words() -> tuple[frozenset[str], dict[str, str], dict[str, str]]:
     """The stems of empty words; for each grouped stem its group's first; and the same for words that count as they
@@ -122,7 +139,7 @@ def _words() -> tuple[frozenset[str], dict[str, str], dict[str, str]]:
 def stems(phrase: str) -> list[str]:
     """The stems of a phrase in order, empty words left out."""
     empty = _words()[0]
-    return [each for word in _WORD.findall(phrase.replace("_", "")) if (each := stem(word)) not in empty]
+    return [each for word in _WORD.findall(spelt(phrase).replace("_", "")) if (each := stem(word)) not in empty]
 
 
 def features(phrase: str) -> dict[str, float]:

@@ -42,11 +42,10 @@ def examples() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     rows: list[tuple[float, ...]] = []
     right: list[bool] = []
     for test, nearest in left_out():
-        for pair in test:
-            if pair.phrase in synonyms():
-                continue
-            (best,) = nearest.evidence(pair.phrase, 1) or (None,)
-            if best is None or (not pair.same and pair.technique not in ("", best.technique)):
+        unknown = [pair for pair in test if pair.phrase not in synonyms()]
+        for pair, found in zip(unknown, nearest.evidence([pair.phrase for pair in unknown], 1), strict=True):
+            best = found[0]
+            if not pair.same and pair.technique not in ("", best.technique):
                 continue  # nothing was said about this technique
             rows.append(best.numbers())
             right.append(pair.same and best.technique == pair.technique)

@@ -13,16 +13,19 @@ from importlib.resources import as_file, files
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.relabel.embedding import Embedding, features
+from ingest.relabel.embedding import Embedding, features, spelt
 from ingest.relabel.meaning import meanings
 from regraph_db.errors import InternalFault
 
 #: The shipped coefficients, beside this module.
 FILE = "coefficients.npz"
-#: The kernel: shares of the squared cosine of the words, and of the cubed one of the meanings.
-_WORDS, _MEANINGS = 0.5, 0.5
+#: The kernel: shares of the cosine of the words, and of the cubed one of the meanings.
+_WORDS, _MEANINGS = 0.4, 0.6
 #: How far the regression trusts a single known name.
 RIDGE = 0.1
+#: Phrases that are looked at together, and known names in one product: below the 262,144 multiplications from which on
+#: OpenBLAS starts threads.
+TOGETHER, _PIECE = 16, 128
 
 
 class Known:
@@ -39,7 +42,12 @@ class Known:
         ends = np.cumsum(np.bincount(columns, minlength=embedding.dimensions))
         self._rows = np.split(rows[order], ends[:-1])
         self._values = np.split(values[order], ends[:-1])
-        self._meanings = meanings(phrases)
+        self._meanings = meanings([spelt(phrase) for phrase in phrases])
+
+    @property
+    def count(self) -> int:
+        """Names."""
+        return len(self.phrases)
 
     def words(self, strengths: Mapping[str, float]) -> NDArray[np.float32]:
         """``(names,)``: the cosines of a phrase's words, by its features, to each name's."""
@@ -52,19 +60,19 @@ class Known:
         )
         return np.bincount(np.concatenate(rows), weights, len(self.phrases)).astype(np.float32)
 
-    def kernel(self, phrase: str, words: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-        """``(count,)``: the kernel between ``phrase``, whose words have these cosines, and the first names."""
-        # Not by BLAS: its threads cost more than they bring here, and far more on a machine that is busy.
-        meaning = np.einsum("ij,j->i", self._meanings[:count], meanings([phrase])[0])
-        return _kernel(words[:count], np.maximum(meaning, 0.0))
+    def kernels(self, phrases: Sequence[str], words: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+        """``(phrases, count)``: the kernel between each of ``phrases``, whose words have these cosines (one row each),
+        and the first names."""
+        mine = meanings([spelt(phrase) for phrase in phrases])
+        meaning = np.concatenate([mine @ self._meanings[piece].T for piece in _pieces(count)], axis=1)
+        return _kernel(words[:, :count], np.maximum(meaning, 0.0))
 
     def coefficients(self, owners: Sequence[int], techniques: int) -> NDArray[np.float32]:
-        """``(len(owners), techniques)``: the regression of the first names onto their techniques, by number; -1 for a
-        name of none."""
+        """``(len(owners), techniques + 1)``: the regression of the first names onto their techniques, by number, and,
+        in the last column, onto none, whose number is -1."""
         count = len(owners)
-        wanted = np.zeros((count, techniques), np.float32)
-        rows = np.flatnonzero(np.array(owners) >= 0)
-        wanted[rows, np.array(owners)[rows]] = 1.0
+        wanted = np.zeros((count, techniques + 1), np.float32)
+        wanted[np.arange(count), owners] = 1.0
         words = np.stack([self.words(features(phrase))[:count] for phrase in self.phrases[:count]])
         meaning = np.maximum(self._meanings[:count] @ self._meanings[:count].T, 0.0)
         kernel = _kernel(words, meaning)
@@ -74,6 +82,20 @@ class Known:
     def digest(self, count: int) -> str:
         """Of the first names: coefficients are for these and no others."""
         return hashlib.sha256("\n".join(self.phrases[:count]).encode()).hexdigest()
+
+
+def supports(kernels: NDArray[np.float32], coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
+    """``(phrases, techniques + 1)``: what the regression says for each row of kernels."""
+    total = np.zeros((len(kernels), coefficients.shape[1]), np.float32)
+    for piece in _pieces(len(coefficients)):
+        total += kernels[:, piece] @ coefficients[piece]
+    return total
+
+
+def _pieces(count: int) -> list[slice]:
+    """Slices of so few names that BLAS multiplies them by ``TOGETHER`` phrases in one thread: more threads would cost
+    more than they bring, and far more on a machine that is busy."""
+    return [slice(begin, min(begin + _PIECE, count)) for begin in range(0, count, _PIECE)]
 
 
 def shipped_coefficients(known: Known, count: int) -> NDArray[np.float32]:
@@ -92,6 +114,6 @@ def shipped_coefficients(known: Known, count: int) -> NDArray[np.float32]:
 
 
 def _kernel(words: NDArray[np.float32], meaning: NDArray[np.float32]) -> NDArray[np.float32]:
-    result: NDArray[np.float32] = np.float32(_WORDS) * words * words
+    result: NDArray[np.float32] = np.float32(_WORDS) * words
     result += np.float32(_MEANINGS) * meaning * meaning * meaning
     return result

@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -22,17 +21,17 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from ingest.relabel.embedding import Embedding, features, stem, stems
-from ingest.relabel.known import RIDGE, Known, shipped_coefficients
+from ingest.relabel.known import RIDGE, TOGETHER, Known, shipped_coefficients, supports
 from ingest.relabel.pairs import Pair, tuning
 from ingest.techniques import shipped, synonyms
 from regraph_db.names import normalise
 
 #: Shares of the embedding's cosine and of the text's similarity in a likeness; of the support beside it in the order.
-_COSINE, _TEXT, _SUPPORT = 0.7, 0.3, 0.5
+_COSINE, _TEXT, _SUPPORT = 0.7, 0.3, 2.0
 #: What a name of one word is worth to a longer phrase that holds the word: "texture synthesis" is no texture memory.
 _ONE_WORD = 0.8
 #: Names whose text is compared, those with the largest cosine; more where they have too few techniques.
-_COMPARED = 64
+_COMPARED = 32
 _PUNCTUATION = re.compile(r"[(),]")
 #: Stems that turn a name round: "atomic-free accumulation" is no atomic operation.
 _NEGATION = frozenset({stem("avoid"), stem("without"), stem("no"), stem("non")})
@@ -58,6 +57,8 @@ class Evidence:
     support: float
     """What all known names together give to the technique; 1 for a known name."""
     support_lead: float
+    none: float
+    """What all known names together give to no technique at all."""
     foreign: float
     """Share of the name's weight in words that no known name of the technique has."""
     unknown: float
@@ -128,7 +129,7 @@ class Nearest:
             self._vocabulary.setdefault(owner, set()).update(words)
 
     def coefficients(self) -> NDArray[np.float32]:
-        """``(known names and names of none, techniques)``: of the regression, computed anew."""
+        """``(known names and names of none, techniques and none)``: of the regression, computed anew."""
         number = {technique: i for i, technique in enumerate(self._techniques)}
         owners = [number[owner] for owner in self._owners[: self._known]]
         return self._names.coefficients([*owners, *[-1] * (self._fitted - self._known)], len(number))
@@ -139,7 +140,7 @@ class Nearest:
 
     def nearest(self, phrases: Sequence[str], limit: int) -> list[list[Candidate]]:
         """For each phrase (in normal form) at most ``limit`` techniques, best first; equal ones by name."""
-        return [self._candidates(self.evidence(phrase, limit)) for phrase in phrases]
+        return [self._candidates(found) for found in self.evidence(phrases, limit)]
 
     @staticmethod
     def _candidates(found: Sequence[Evidence]) -> list[Candidate]:
@@ -151,13 +152,31 @@ class Nearest:
             result.append(Candidate(each.technique, round(ceiling, 4)))
         return result
 
-    def evidence(self, phrase: str, limit: int) -> list[Evidence]:
-        """What speaks for the ``limit`` techniques nearest to ``phrase``, the best first."""
-        strengths = features(phrase)
-        cosine = self._names.words(strengths)
-        kernel = self._names.kernel(phrase, cosine, self._fitted)
-        said = np.einsum("i,ij->j", kernel, self._coefficients)
-        support = dict(zip(self._techniques, said.tolist(), strict=True))
+    def evidence(self, phrases: Sequence[str], limit: int) -> list[list[Evidence]]:
+        """For each phrase what speaks for the ``limit`` techniques nearest to it, the best first."""
+        found: list[list[Evidence]] = []
+        for begin in range(0, len(phrases), TOGETHER):
+            some = list(phrases[begin : begin + TOGETHER])
+            strengths = [features(phrase) for phrase in some]
+            cosines = np.zeros((TOGETHER, self._names.count), np.float32)
+            for row, each in enumerate(strengths):
+                cosines[row] = self._names.words(each)
+            # Always as many rows, so that a name's numbers do not depend on its company.
+            padded = some + [""] * (TOGETHER - len(some))
+            said = supports(self._names.kernels(padded, cosines, self._fitted), self._coefficients)
+            found += [self._evidence(*each, limit) for each in zip(some, strengths, cosines, said, strict=False)]
+        return found
+
+    def _evidence(
+        self,
+        phrase: str,
+        strengths: Mapping[str, float],
+        cosine: NDArray[np.float32],
+        said: NDArray[np.float32],
+        limit: int,
+    ) -> list[Evidence]:
+        *backed, none = said.tolist()
+        support = dict(zip(self._techniques, backed, strict=True))
         stranger = float(cosine[self._known : self._fitted].max(initial=0.0))
         weights = self._names.embedding.squares(strengths)
         total = sum(weights.values()) or 1.0
@@ -183,6 +202,7 @@ class Nearest:
                     lead=name.likeness - (second if name.likeness == first else first),
                     support=backing,
                     support_lead=backing - (support_second if backing == support_first else support_first),
+                    none=none,
                     foreign=sum(square for word, square in weights.items() if word not in words) / total,
                     unknown=unknown,
                     stranger=stranger - name.cosine,
@@ -203,12 +223,9 @@ class Nearest:
         several = " " in text
         if several:
             cosine = np.where(self._one_word, cosine * _ONE_WORD, cosine)
-        # The text is compared where the embedding sees something in common; the rest cannot reach a threshold.
-        shared = np.flatnonzero(cosine > 0)
-        best = shared[np.argsort(-cosine[shared], kind="stable")].tolist()
         found: dict[str, _Near] = {}
         contained: dict[str, float] = {}
-        for place, row in enumerate(chain(best, (row for row in range(len(cosine)) if cosine[row] <= 0))):
+        for place, row in enumerate(_by_size(cosine, _COMPARED + 1)):
             if place >= _COMPARED and len(found) >= limit:
                 break
             near = float(cosine[row])
@@ -228,6 +245,13 @@ class Nearest:
 def table_index() -> Nearest:
     """The index over the shipped techniques alone."""
     return Nearest()
+
+
+def _by_size(values: NDArray[np.float32], first: int) -> Iterator[int]:
+    """The places of ``values``, the largest first, equal ones in their order; ``first`` are sorted before the rest."""
+    least = np.partition(values, -first)[-first] if first < len(values) else -math.inf
+    for places in (np.flatnonzero(values >= least), np.flatnonzero(values < least)):
+        yield from places[np.argsort(-values[places], kind="stable")].tolist()
 
 
 def _two_largest(values: Iterable[float]) -> tuple[float, float]:

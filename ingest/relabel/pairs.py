@@ -1,4 +1,4 @@
-"""Labelled pairs of a free name and a technique: four sets to learn from and to tune on, and two held back."""
+"""Labelled pairs of a free name and a technique: sets to learn from and to tune on, and two held back."""
 
 from __future__ import annotations
 
