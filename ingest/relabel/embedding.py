@@ -164,15 +164,22 @@ def features(phrase: str) -> dict[str, float]:
 
 
 def _count(result: dict[str, float], words: Sequence[str], strength: float) -> None:
+    """Add the features of ``words``; what is there already was counted at no less a strength."""
+    letters = strength * _LETTERS
     for word in words:
-        result[word] = max(result.get(word, 0.0), strength)
-        marked = f"<{word}>"
-        for i in range(len(marked) - 3):
-            key = "#" + marked[i : i + 4]
-            result[key] = max(result.get(key, 0.0), strength * _LETTERS)
+        result.setdefault(word, strength)
+        for key in _letters(word):
+            result.setdefault(key, letters)
     for first, second in pairwise(words):
         key = " ".join(sorted((first, second)))
-        result[key] = max(result.get(key, 0.0), strength * _PAIR)
+        result.setdefault(key, strength * _PAIR)
+
+
+@lru_cache(maxsize=65_536)
+def _letters(word: str) -> tuple[str, ...]:
+    """Each four letters of a stem that stand together, its ends marked."""
+    marked = f"<{word}>"
+    return tuple("#" + marked[i : i + 4] for i in range(len(marked) - 3))
 
 
 class Embedding:
@@ -189,9 +196,9 @@ class Embedding:
             count.add(technique)
             for feature in features(name):
                 techniques.setdefault(feature, set()).add(technique)
-        self._columns = {feature: i for i, feature in enumerate(sorted(techniques))}
         total = len(count) + 1
         self._weights: dict[str, float] = {f: math.log(total / len(owned)) + 0.1 for f, owned in techniques.items()}
+        self._columns = {feature: (i, self._weights[feature]) for i, feature in enumerate(sorted(techniques))}
         self._unknown = _UNKNOWN * math.log(total)
 
     @property
@@ -209,9 +216,10 @@ class Embedding:
         values: list[float] = []
         square = 0.0
         for feature, strength in strengths.items():
-            column = self._columns.get(feature)
-            if column is not None:
-                values.append(self._weights[feature] * strength)
+            known = self._columns.get(feature)
+            if known is not None:
+                column, weight = known
+                values.append(weight * strength)
                 columns.append(column)
             elif _is_stem(feature):
                 square += (self._unknown * strength) ** 2

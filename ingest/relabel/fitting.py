@@ -1,7 +1,8 @@
 """How sure a piece of evidence makes: a logistic regression over the tuning sets, each predicted from the others.
 
 ``python -m ingest.relabel.fitting`` writes ``confidence.toml`` and ``coefficients.npz`` anew, after a change to the
-table, the words, the pairs or the index; a test finds files that are not what this gives.
+table, the words, the pairs or the index, and prints the threshold that follows; a test finds files, or a setting
+``ingest.accept``, that are not what this gives.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from numpy.typing import NDArray
 
 from ingest.relabel.known import FILE
 from ingest.relabel.nearest import Evidence, Nearest
-from ingest.relabel.pairs import Pair, tuning, unseen
+from ingest.relabel.pairs import Pair, calibration, tuning, unseen
 from ingest.techniques import synonyms
 
 #: How far the weights are held towards zero, per example.
 _SHRINKAGE = 0.005
 _STEPS = 30
+#: The precision that the names of ``calibration.toml`` are to have from the threshold on: the aim, 0.97, and a little.
+_CALIBRATED = 0.975
 
 
 @cache
@@ -70,6 +73,21 @@ def fit() -> dict[str, float]:
     return {**dict(zip(names, plain.tolist(), strict=True)), "constant": constant}
 
 
+def threshold(nearest: Nearest) -> float:
+    """``ingest.accept``: the smallest hundredth from which on the names of ``calibration.toml`` that the table does not
+    know are accepted with the precision asked for, at every higher hundredth too."""
+    unknown = [pair for pair in calibration() if pair.phrase not in synonyms()]
+    judged = [
+        (best.score, pair.same and best.technique == pair.technique)
+        for pair, (best,) in zip(unknown, nearest.nearest([pair.phrase for pair in unknown], 1), strict=True)
+    ]
+    for hundredth in range(100, -1, -1):
+        accepted = [right for score, right in judged if score >= hundredth / 100]
+        if sum(accepted) < _CALIBRATED * len(accepted):
+            return (hundredth + 1) / 100
+    return 0.0
+
+
 def document(weights: dict[str, float]) -> str:
     """``confidence.toml``."""
     lines = ["# Written by `python -m ingest.relabel.fitting`; what the names mean: class Evidence of nearest.py."]
@@ -77,13 +95,13 @@ def document(weights: dict[str, float]) -> str:
 
 
 def main() -> None:
-    """Write ``confidence.toml`` and ``coefficients.npz``."""
+    """Write ``confidence.toml`` and ``coefficients.npz``, and print the threshold that follows."""
     folder = Path(__file__).parent
     (folder / "confidence.toml").write_text(document(fit()), encoding="utf-8")
     index = Nearest(pairs=[pair for each in tuning() for pair in each])
     coefficients = index.coefficients().astype(np.float16)
     np.savez_compressed(folder / FILE, coefficients=coefficients, names=np.array(index.names_digest()))
-    sys.stdout.write(f"{folder / 'confidence.toml'}\n{folder / FILE}\n")
+    sys.stdout.write(f"{folder / 'confidence.toml'}\n{folder / FILE}\ningest.accept = {threshold(Nearest())}\n")
 
 
 if __name__ == "__main__":

@@ -122,8 +122,9 @@ class Nearest:
         self._techniques = [entry.name for entry in shipped()]
         self._coefficients = shipped_coefficients(self._names, self._fitted) if pairs is None else self.coefficients()
         self._texts = [_text(name) for name in names]
-        self._one_word = np.array([" " not in text for text in self._texts])
+        self._share = np.array([1.0 if " " in text else _ONE_WORD for text in self._texts], np.float32)
         self._stems = [frozenset(stems(name)) for name in names]
+        self._negated = [not _NEGATION.isdisjoint(words) for words in self._stems]
         self._vocabulary: dict[str, set[str]] = {}
         for words, owner in zip(self._stems, self._owners, strict=True):
             self._vocabulary.setdefault(owner, set()).update(words)
@@ -180,9 +181,8 @@ class Nearest:
         stranger = float(cosine[self._known : self._fitted].max(initial=0.0))
         weights = self._names.embedding.squares(strengths)
         total = sum(weights.values()) or 1.0
-        near, contained = self._nearest_names(
-            phrase, np.delete(cosine, slice(self._known, self._fitted)), weights, limit
-        )
+        named = np.concatenate([cosine[: self._known], cosine[self._fitted :]])
+        near, contained = self._nearest_names(phrase, named, weights, limit)
         for technique, name in near.items():
             # A technique that the regression does not know stands alone: one known name, and nothing like it.
             support.setdefault(technique, name.cosine**2 / (1.0 + RIDGE))
@@ -222,21 +222,22 @@ class Nearest:
         text = _text(phrase)
         several = " " in text
         if several:
-            cosine = np.where(self._one_word, cosine * _ONE_WORD, cosine)
+            cosine = cosine * self._share
+        held = frozenset(weights)
         found: dict[str, _Near] = {}
         contained: dict[str, float] = {}
         for place, row in enumerate(_by_size(cosine, _COMPARED + 1)):
             if place >= _COMPARED and len(found) >= limit:
                 break
-            near = float(cosine[row])
+            near = cosine.item(row)
             other, owner, words = self._texts[row], self._owners[row], self._stems[row]
             similar = fuzz.ratio(text, other) / 100
             if several and " " not in other:
                 similar *= _ONE_WORD
             value = _COSINE * near + _TEXT * similar
             if owner not in found or value > found[owner].likeness:
-                found[owner] = _Near(value, near, similar, not _NEGATION.isdisjoint(words))
-            if len(words) > 1 and words <= weights.keys():
+                found[owner] = _Near(value, near, similar, self._negated[row])
+            if len(words) > 1 and words <= held:
                 contained[owner] = max(contained.get(owner, 0.0), sum(weights[word] for word in words))
         return found, contained
 
@@ -249,8 +250,10 @@ def table_index() -> Nearest:
 
 def _by_size(values: NDArray[np.float32], first: int) -> Iterator[int]:
     """The places of ``values``, the largest first, equal ones in their order; ``first`` are sorted before the rest."""
-    least = np.partition(values, -first)[-first] if first < len(values) else -math.inf
-    for places in (np.flatnonzero(values >= least), np.flatnonzero(values < least)):
+    # From the large end: most values are zero, and a partition from the small end is ten times as slow for it.
+    least = -np.partition(-values, first - 1)[first - 1] if first < len(values) else -math.inf
+    for wanted in (np.greater_equal, np.less):
+        places = np.flatnonzero(wanted(values, least))
         yield from places[np.argsort(-values[places], kind="stable")].tolist()
 
 

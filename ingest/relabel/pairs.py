@@ -1,4 +1,4 @@
-"""Labelled pairs of a free name and a technique: sets to learn from and to tune on, and two held back."""
+"""Labelled pairs of a free name and a technique: sets to learn from, one to choose the threshold by, two held back."""
 
 from __future__ import annotations
 
@@ -30,6 +30,14 @@ class Pair:
 def tuning() -> tuple[tuple[Pair, ...], ...]:
     """The sets of ``pairs.toml``, in the order in which they were written."""
     return tuple(_pairs(table) for table in _table("pairs.toml")["set"])
+
+
+@cache
+def calibration() -> tuple[Pair, ...]:
+    """The pairs of ``calibration.toml`` that are in no other set: nothing learns from them, and nothing is measured on
+    them."""
+    others = (*held_back(), *(pair for each in tuning() for pair in each))
+    return unseen(_pairs(_table("calibration.toml")), others)
 
 
 @cache

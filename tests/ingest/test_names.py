@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from ingest.relabel import Relabeller
 from ingest.relabel.embedding import Embedding, features, stems
-from ingest.relabel.fitting import fit
+from ingest.relabel.fitting import fit, threshold
 from ingest.relabel.known import Known, shipped_coefficients
 from ingest.relabel.meaning import meanings
 from ingest.relabel.nearest import Nearest, confidence_weights, table_index
-from ingest.relabel.pairs import held_back, tuning, unseen
+from ingest.relabel.pairs import calibration, held_back, tuning, unseen
 from ingest.relabel.quality import Quality, evaluate, evaluate_held_back, relabelled
 from ingest.settings import IngestSettings
 from ingest.techniques import shipped, synonyms
@@ -63,7 +63,7 @@ def test_the_labelled_pairs_are_enough_and_none_is_in_doubt() -> None:
     assert len(measured) >= 250
     assert sum(not pair.same for pair in measured) >= 90
     assert not {pair.phrase for pair in measured} & {pair.phrase for pair in learnt}
-    for pairs in (*tuning(), held_back()):
+    for pairs in (*tuning(), calibration(), held_back()):
         assert {pair.technique for pair in pairs} <= {entry.name for entry in shipped()} | {""}
         assert len({(pair.phrase, pair.technique) for pair in pairs}) == len(pairs)
 
@@ -76,7 +76,7 @@ def measured() -> dict[str, Quality]:
 def test_the_quality_does_not_fall_behind_what_was_measured(measured: dict[str, Quality]) -> None:
     # The recall aimed at, 0.85, is not reached on the held-back pairs (docs/techniques.md); this holds what is.
     assert measured["held_back"].precision >= 0.97, measured["held_back"].mistakes
-    assert measured["held_back"].recall >= 0.82
+    assert measured["held_back"].recall >= 0.84
     assert measured["held_back_not_in_table"].pairs < measured["held_back"].pairs
 
 
@@ -95,10 +95,17 @@ def test_the_page_tells_the_measured_quality(measured: dict[str, Quality]) -> No
 def test_each_tuning_set_is_predicted_by_the_others() -> None:
     found = evaluate(IngestSettings())["tuning"]
     # Each set is in another manner than those learnt from, and half of them are harder than what is held back.
-    assert found.precision >= 0.97, found.mistakes
+    assert found.precision >= 0.96, found.mistakes
     _is_told("tuning", found)
     weights, constant = confidence_weights()
     assert [*weights, constant] == pytest.approx(list(fit().values()), abs=2e-2)
+
+
+def test_the_threshold_is_what_the_calibration_implies() -> None:
+    others = {pair.phrase for each in (*tuning(), held_back()) for pair in each}
+    assert others.isdisjoint(pair.phrase for pair in calibration())
+    assert len(calibration()) >= 350
+    assert IngestSettings().accept == threshold(table_index())
 
 
 def test_the_coefficients_are_what_fitting_gives() -> None:
