@@ -1,7 +1,7 @@
 """Measure the model through llama.cpp, with the verifier as the only judge of what is right.
 
-``python -m slm.evaluate SET... --out FILE`` with sets ``seen pairs families refuse blind example test``; each adds its
-table to FILE. An answer that equals the generator's own is right by construction; every other one goes to the judge.
+``python -m slm.evaluate SET... --out FILE``, each set adds its table to FILE. An answer that equals the generator's own
+is right by construction; every other one goes to the judge.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,15 +109,15 @@ class Bench:
             self.known[key] = self.judge.submit(case.task, judged(parsed.code), Level.FUNCTIONAL)
         return self.known[key], parsed.code
 
-    def table(self, cases: Iterable[Case], *, samples: int = 0) -> dict[str, Any]:
-        """Greedy shares, and with ``samples`` pass@1 and pass@samples at temperature 0.7."""
+    def table(self, cases: Iterable[Case], *, samples: int = 0, temperature: float = 0.7) -> dict[str, Any]:
+        """Greedy shares, and with ``samples`` pass@1 and pass@samples at ``temperature``."""
         cases = list(cases)
         answers = []
         for number, case in enumerate(cases):
             answers.append(
                 [
                     self.ask(case),
-                    *(self.ask(case, temperature=0.7, seed=1000 * number + k) for k in range(samples)),
+                    *(self.ask(case, temperature=temperature, seed=1000 * number + k) for k in range(samples)),
                 ]
             )
         outcomes: Counter[str] = Counter()
@@ -278,59 +278,91 @@ def example_for(maker: Maker, technique: str, *, first: bool, planar: bool = Fal
             return before, after
 
 
-def test_cases(split: str, steps: int) -> list[Case]:
-    """The first ``steps`` steps of every trajectory of the split's tasks, each from the code before it; the example is
-    the most alike step of a train task. ``dev`` are the train tasks that no training sees; they are no examples."""
+def trajectory_steps() -> Iterator[tuple[Task, int, dict[str, Any], str]]:
+    """(task, number, step, the code before it) of the shipped trajectories."""
     tasks = {t.name: t for t in list_tasks()}
-    pool = []
-    chosen = []
     for path in sorted(TRAJECTORIES.glob("*.jsonl")):
         record = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
-        task = tasks.get(record["task"])
-        if task is None:
+        if (task := tasks.get(record["task"])) is None:
             continue
         code = task.reference
         for k, step in enumerate(record["steps"]):
-            if task.split == "train" and task.name not in DEV:
-                pool.append((task.name, step["method"], step["detail"], code, step["code"]))
-            if k < steps and (task.name in DEV if split == "dev" else task.split == split):
-                chosen.append((task, k, step, code))
+            yield task, k, step, code
             code = step["code"]
+
+
+Shown = tuple[str, str, str, str, str]  # a step of a train task: task, method, detail, before, after
+
+
+def shown_steps() -> list[Shown]:
+    """The steps of the train tasks that training saw and that fit into a prompt as an example."""
+    return [
+        (task.name, step["method"], step["detail"], code, step["code"])
+        for task, _, step, code in trajectory_steps()
+        if task.split == "train" and task.name not in DEV and len(code) + len(step["code"]) <= 3600
+    ]
+
+
+def test_cases(split: str, steps: int) -> list[Case]:
+    """The first ``steps`` steps of every trajectory of the split's tasks, each from the code before it; the example is
+    the most alike step of another train task. ``dev`` are the train tasks that no training sees."""
+    pool = shown_steps()
     cases = []
-    for task, k, step, code in chosen:
-        example = nearest(pool, step["method"], code, task.name)
-        text = prompt.rewrite(step["method"], step["detail"], code, before=example[0], after=example[1])
-        cases.append(Case(f"step {k + 1}", text, code, task))
+    for task, k, step, code in trajectory_steps():
+        if k < steps and (task.name in DEV if split == "dev" else task.split == split):
+            before, after = nearest(pool, step["method"], code, task.name)
+            text = prompt.rewrite(step["method"], step["detail"], code, before=before, after=after)
+            cases.append(Case(f"step {k + 1}", text, code, task))
     return cases
 
 
-def nearest(pool: list[tuple[str, str, str, str, str]], method: str, code: str, name: str) -> tuple[str, str]:
-    """The train step whose method and code share the most words with the question's."""
+def edge_cases(first: int = 12, later: int = 3) -> list[Case]:
+    """As a search asks: the code before every step of ``real.DEV`` with the steps of the train tasks on the most alike
+    code, a method at most three times for a sequential function and once for a kernel."""
+    pool = shown_steps()
+    cases = []
+    for task, k, _, code in (found for found in trajectory_steps() if found[0].name in DEV):
+        count: Counter[str] = Counter()
+        for _, method, detail, before, after in sorted(pool, key=lambda s: -likeness(s[3], code)):
+            if ("__global__" in before) != ("__global__" in code) or count[method] == (1 if k else 3):
+                continue
+            count[method] += 1
+            text = prompt.rewrite(method, detail, code, before=before, after=after)
+            cases.append(Case("later" if k else "first", text, code, task))
+            if count.total() == (later if k else first):
+                break
+    return cases
+
+
+def likeness(one: str, other: str) -> float:
+    """The share of words of three letters and more that both hold."""
 
     def words_of(text: str) -> set[str]:
         return {w for w in "".join(c.lower() if c.isalnum() else " " for c in text).split() if len(w) > 2}
 
-    def score(entry: tuple[str, str, str, str, str]) -> float:
-        _, its_method, _, before, after = entry
-        if len(before) + len(after) > 3600:
-            return -1.0
-        shared = len(words_of(its_method) & words_of(method)) / max(1, len(words_of(method) | words_of(its_method)))
-        alike = len(words_of(before) & words_of(code)) / max(1, len(words_of(before) | words_of(code)))
-        same_stage = ("__global__" in before) == ("__global__" in code)
-        return 2 * shared + alike + 0.5 * same_stage
+    return len((a := words_of(one)) & (b := words_of(other))) / max(1, len(a | b))
 
-    others = [e for e in pool if e[0] != name]
-    best = max(others, key=score, default=None)
+
+def nearest(pool: list[Shown], method: str, code: str, name: str) -> tuple[str, str]:
+    """The step of another task than ``name`` whose method and code share the most words with the question's."""
+
+    def score(entry: Shown) -> float:
+        same_stage = ("__global__" in entry[3]) == ("__global__" in code)
+        return 2 * likeness(entry[1], method) + likeness(entry[3], code) + 0.5 * same_stage
+
+    best = max((e for e in pool if e[0] != name), key=score, default=None)
     return (best[3], best[4]) if best is not None and score(best) > 0.3 else ("", "")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="+", choices=[*TRIALS, "blind", "example", "test", "train", "dev"])
+    parser.add_argument("sets", nargs="+", choices=[*TRIALS, "blind", "example", "test", "train", "dev", "edges"])
     parser.add_argument("--model", type=Path, default=MODEL)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--samples", type=int, default=0, help="answers at temperature 0.7 for each case")
+    parser.add_argument("--samples", type=int, default=0, help="further answers for each case, at --temperature")
+    parser.add_argument("--temperature", type=float, default=0.7)
+    parser.add_argument("--seed", default=str(SEED), help="other draws of the sets that are drawn")
     parser.add_argument("--steps", type=int, default=2, help="steps of a trajectory in the sets test, train and dev")
     arguments = parser.parse_args()
     report = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}
@@ -347,12 +379,14 @@ def main() -> None:
             else:
                 if name in ("test", "train", "dev"):
                     cases = test_cases(name, arguments.steps)
+                elif name == "edges":
+                    cases = edge_cases()
                 elif name == "blind":
                     cases = blind_cases(bench, words)
                 else:
-                    samples = trials(name, arguments.count, str(SEED), words)
+                    samples = trials(name, arguments.count, arguments.seed, words)
                     cases = [bench.case(s, f"{name}{k}") for k, s in enumerate(samples)]
-                report[name] = bench.table(cases, samples=arguments.samples)
+                report[name] = bench.table(cases, samples=arguments.samples, temperature=arguments.temperature)
             arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
             brief = report[name] if name == "example" else {name: report[name]}
             for label, table in brief.items():

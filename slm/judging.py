@@ -15,6 +15,7 @@ DTYPES = {
     "unsigned char": "uint8",
     "int8_t": "int8",
     "uint16_t": "uint16",
+    "uint32_t": "uint32",
     "size_t": "uint64",
     "long long": "int64",
 }

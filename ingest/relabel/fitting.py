@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ingest.relabel.known import FILE
 from ingest.relabel.nearest import Evidence, Nearest
-from ingest.relabel.pairs import Pair, calibration, tuning, unseen
+from ingest.relabel.pairs import Pair, calibration, learnt, tuning, unseen
 from ingest.techniques import synonyms
 
 #: How far the weights are held towards zero, per example.
@@ -73,9 +73,11 @@ def fit() -> dict[str, float]:
     return {**dict(zip(names, plain.tolist(), strict=True)), "constant": constant}
 
 
-def threshold(nearest: Nearest) -> float:
+def threshold() -> float:
     """``ingest.accept``: the smallest hundredth from which on the names of ``calibration.toml`` that the table does not
-    know are accepted with the precision asked for, at every higher hundredth too."""
+    know are accepted with the precision asked for, at every higher hundredth too, by an index of the tuning sets
+    alone."""
+    nearest = Nearest(pairs=[pair for each in tuning() for pair in each])
     unknown = [pair for pair in calibration() if pair.phrase not in synonyms()]
     judged = [
         (best.score, pair.same and best.technique == pair.technique)
@@ -98,10 +100,10 @@ def main() -> None:
     """Write ``confidence.toml`` and ``coefficients.npz``, and print the threshold that follows."""
     folder = Path(__file__).parent
     (folder / "confidence.toml").write_text(document(fit()), encoding="utf-8")
-    index = Nearest(pairs=[pair for each in tuning() for pair in each])
+    index = Nearest(pairs=learnt())
     coefficients = index.coefficients().astype(np.float16)
     np.savez_compressed(folder / FILE, coefficients=coefficients, names=np.array(index.names_digest()))
-    sys.stdout.write(f"{folder / 'confidence.toml'}\n{folder / FILE}\ningest.accept = {threshold(Nearest())}\n")
+    sys.stdout.write(f"{folder / 'confidence.toml'}\n{folder / FILE}\ningest.accept = {threshold()}\n")
 
 
 if __name__ == "__main__":

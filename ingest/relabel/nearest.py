@@ -22,7 +22,7 @@ from rapidfuzz import fuzz
 
 from ingest.relabel.embedding import Embedding, features, stem, stems
 from ingest.relabel.known import RIDGE, TOGETHER, Known, shipped_coefficients, supports
-from ingest.relabel.pairs import Pair, tuning
+from ingest.relabel.pairs import Pair, learnt
 from ingest.techniques import shipped, synonyms
 from regraph_db.names import normalise
 
@@ -102,16 +102,16 @@ class Nearest:
     """An index over the shipped techniques, and over further ones by their names alone."""
 
     def __init__(self, further: Iterable[str] = (), *, pairs: Iterable[Pair] | None = None) -> None:
-        """``further``: techniques beside the table's; ``pairs``: what to learn from; by default all tuning sets, as
-        they were learnt when the project was made."""
-        learnt = [pair for each in tuning() for pair in each] if pairs is None else list(pairs)
+        """``further``: techniques beside the table's; ``pairs``: what to learn from; by default
+        :func:`~ingest.relabel.pairs.learnt`, as it was learnt when the project was made."""
+        given = learnt() if pairs is None else tuple(pairs)
         known = dict(synonyms())
-        for pair in learnt:
+        for pair in given:
             if pair.same:
                 known.setdefault(pair.phrase, pair.technique)
         for entry in shipped():
             known.setdefault(normalise(_PUNCTUATION.sub(" ", entry.description)), entry.name)
-        strangers = list(dict.fromkeys(p.phrase for p in learnt if not p.technique and p.phrase not in known))
+        strangers = list(dict.fromkeys(p.phrase for p in given if not p.technique and p.phrase not in known))
         extra = [name for name in dict.fromkeys(further) if name not in known]
         self._owners = [*known.values(), *extra]
         names = [*known, *extra]

@@ -34,10 +34,15 @@ def tuning() -> tuple[tuple[Pair, ...], ...]:
 
 @cache
 def calibration() -> tuple[Pair, ...]:
-    """The pairs of ``calibration.toml`` that are in no other set: nothing learns from them, and nothing is measured on
-    them."""
+    """The pairs of ``calibration.toml`` that are in no other set: the threshold is chosen on them."""
     others = (*held_back(), *(pair for each in tuning() for pair in each))
     return unseen(_pairs(_table("calibration.toml")), others)
+
+
+@cache
+def learnt() -> tuple[Pair, ...]:
+    """What the shipped index learns from: the tuning sets, and, the threshold being chosen, the calibration too."""
+    return (*(pair for each in tuning() for pair in each), *calibration())
 
 
 @cache

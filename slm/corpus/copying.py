@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from search import prompt
-from slm.corpus import fields, preamble, real, scramble
+from slm.corpus import fields, preamble, real, restyle, scramble
 from slm.corpus.draws import Drawer
 from slm.corpus.sample import Sample, fenced
 
@@ -25,6 +25,8 @@ class Copier(Drawer):
         if rng.random() < 0.25:
             before, after = preamble.added(rng, before, after, self.pieces or ("v", "w"))
         before, after = self.altered(before, after, rng.choice((0.2, 0.6, 0.95)), rng.choice((0, 0, 1, 2, 3)))
+        if rng.random() < 0.4:
+            before, after = restyle.restyled(rng, before, after)
         example = ("", "")
         if rng.random() < 0.75:
             others = [s for s in pool if s[0] != task]
@@ -69,7 +71,9 @@ class Copier(Drawer):
         before, after = sample.before, sample.after
         if self.rng.random() < 0.75:
             # where a kernel reduces, the operator of one line decides what others say
-            operators = sample.family in ("nest", "contraction", "loose", "scatter")
+            operators = sample.family in ("nest", "contraction", "loose", "scatter") or (
+                sample.manner == "work" and sample.technique not in ("smem", "warp", "regtile", "tile")
+            )
             most = self.rng.choice((1, 2, 4, 9, 30))
             before, after = scramble.scrambled(
                 self.rng, before, after, self.pieces or ("v", "w"), operators=operators, most=most

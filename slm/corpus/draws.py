@@ -7,14 +7,24 @@ from collections.abc import Sequence
 
 from slm.corpus.contractions import Contraction
 from slm.corpus.counting import Histogram, Scatter, TwoPass
+from slm.corpus.deposits import Deposit
 from slm.corpus.family import Family, State
+from slm.corpus.gathers import Gather
+from slm.corpus.heads import Heads
 from slm.corpus.idioms import DIRECT, Idiom, draw
 from slm.corpus.loose import Loose
 from slm.corpus.maps import Map
+from slm.corpus.packed import Packed
+from slm.corpus.pairs import Pairs
+from slm.corpus.picks import Pick
 from slm.corpus.products import Product
 from slm.corpus.reductions import Reduction
 from slm.corpus.rowwise import Rows
+from slm.corpus.staged import Staged
+from slm.corpus.stats import Stats
+from slm.corpus.sweeps import Sweep
 from slm.corpus.tiles import Stencil, Transposition
+from slm.corpus.windows import Window
 
 FAMILIES: dict[type[Family], int] = {
     Map: 20,
@@ -28,6 +38,16 @@ FAMILIES: dict[type[Family], int] = {
     Histogram: 4,
     TwoPass: 4,
     Scatter: 3,
+    Window: 14,
+    Gather: 12,
+    Pairs: 9,
+    Stats: 10,
+    Heads: 9,
+    Sweep: 10,
+    Packed: 10,
+    Deposit: 8,
+    Staged: 8,
+    Pick: 4,
 }
 
 
@@ -50,13 +70,13 @@ HELD_OUT: frozenset[tuple[str, str]] = frozenset(
 
 # Where a technique that few families take is to be looked for.
 PLACES: dict[str, tuple[type[Family], ...]] = {
-    "tile": (Product, Transposition, Stencil),
+    "tile": (Product, Product, Transposition, Stencil, Window, Pairs),
     "pad": (Product, Transposition, Stencil),
-    "regtile": (Product,),
-    "private": (Histogram,),
+    "regtile": (Product, Product, Window, Pairs, Heads),
+    "private": (Histogram, Deposit),
     "fuse": (TwoPass,),
-    "smem": (Reduction, Rows),
-    "warp": (Reduction, Rows),
+    "smem": (Reduction, Rows, Stats, Window, Pairs, Heads, Pick),
+    "warp": (Reduction, Rows, Stats, Window, Pairs, Heads, Pick),
     "vec": (Map, Map, Map, Loose, Histogram, Histogram, Reduction),
 }
 
@@ -117,20 +137,34 @@ class Drawer:
             state = new or state
         return state
 
+    def start(self, family: Family, technique: str) -> str:
+        """The first technique of a state that ``technique`` needs, or "" where any does."""
+        needs_tile = technique == "pad" or (technique == "regtile" and family.name == "product")
+        return (
+            "tile" if needs_tile else "parallel" if technique in ("regtile", "tile") and family.manner == "work" else ""
+        )
+
     def step(self, technique: str = "", family_name: str = "", first: bool | None = None) -> tuple[Family, State, str]:
         """A family, a state, and a technique that applies there; ``first``: the state is the sequential code."""
         rng = self.rng
+        tries = 0
+        first_place = rng.choice(PLACES[technique]) if technique in PLACES else None
         while True:
-            places = PLACES.get(technique)
+            # one place is looked at for a while, so that those where the technique seldom fits have their share too
+            tries += 1
+            places = (first_place,) if first_place and tries < 25 and not family_name else PLACES.get(technique)
+            if family_name:
+                chosen_from = places or tuple(self.families)
+                places = tuple(f for f in chosen_from if family_name in (f.name, f.manner)) or places
             family = rng.choice(places)(rng, self.pieces) if places else self.family()
-            if family_name and family.name != family_name:
+            if family_name and family_name not in (family.name, family.manner):
                 continue
             steps = rng.choice((0, 0, 1, 1, 1, 2, 2, 3))
             if first is True or technique == "parallel":
                 steps = 0
             elif first is False or (technique and technique not in DIRECT):
                 steps = max(steps, 1)
-            state = self.state(family, steps, "tile" if technique in ("pad", "regtile") else "") if steps else {}
+            state = self.state(family, steps, self.start(family, technique)) if steps else {}
             if first is not None and bool(state) == first:
                 continue
             if not state:
@@ -156,11 +190,7 @@ class Drawer:
         assert wanted is not None
         form = family.planar_state(wanted)
         alike = technique in ("parallel", "block", "coarsen") or not state
-        same = (
-            family.name
-            if technique in ("smem", "warp") or (technique == "coarsen" and family.name == "transposition")
-            else ""
-        )
+        same = family.alike(technique)
         for _ in range(16):
             other, other_state, _ = self.step(technique, same, first=not state)
             new = other.apply(other_state, technique, idiom)

@@ -12,17 +12,10 @@ from slm.corpus.expressions import zero
 from slm.corpus.idioms import DIRECT, Idiom, canonical
 from slm.corpus.layout import FAST, draw_style, lay_out, resolve
 from slm.corpus.lexicon import Names
+from slm.corpus.remarks import remark
 
 State = dict[str, Idiom]
 WIDE = {"float": ("float4", 4), "int": ("int4", 4), "double": ("double2", 2)}
-
-
-_WORDS = (
-    "of the each over for and elements per row sum one value every with row-major n x is are not in-place at index "
-    "max(a, b) a*b+c [0, 1) 10^9 1e-6 2n 32 0 -1 (n - 1) k/2 that above border, which stay as they out-of-range "
-    "means mean(x^2) sqrt(v) exp(-x) i.e. e.g. e^x `n` weights' it's"
-)
-REMARKS = tuple(_WORDS.split())
 
 
 @dataclass(frozen=True)
@@ -49,6 +42,7 @@ class Family:
     """A random program that can be rendered in any state its techniques reach."""
 
     name: ClassVar[str]
+    manner: ClassVar[str] = ""  # of families that write some techniques alike
     kinds: ClassVar[tuple[str, ...]] = ("float",) * 6 + ("double",) * 2 + ("int",) * 2
 
     def __init__(self, rng: random.Random, pieces: Sequence[str]) -> None:
@@ -71,36 +65,15 @@ class Family:
         if rng.random() < 0.35:
             rng.shuffle(self.arguments)
         if rng.random() < 0.25:
-            self.comment = self._comment()
+            self.comment = self.remark()
 
     def setup(self) -> None:
         """Draw the program: its arguments, sizes and statements; every family has its own."""
         raise NotImplementedError
 
-    def _comment(self) -> str:
-        """A remark: words, a formula, or a sentence with signs and numbers, of one line or two."""
-        rng = self.rng
-        known = [a.name for a in self.arguments]
-
-        def word() -> str:
-            roll = rng.random()
-            if roll < 0.3 and known:
-                return rng.choice(known)
-            return rng.choice(self.names.pieces) if roll < 0.5 and self.names.pieces else rng.choice(REMARKS)
-
-        def line() -> str:
-            kind = rng.random()
-            words = [word() for _ in range(rng.randint(2, 14))]
-            if kind < 0.35:
-                return " ".join(words[:7])
-            if kind < 0.6:
-                signs = [rng.choice(("+", "-", "*", "/", "<", ">=", "^", "= ", "of", "in")) for _ in words]
-                return f"{word()} = {' '.join(w + ' ' + s for w, s in zip(words[:6], signs, strict=False))} {word()}"
-            return " ".join(w + rng.choice(("",) * 8 + (",", ";", ".", ":", " (" + word() + ")")) for w in words)
-
-        lines = [line() for _ in range(1 if rng.random() < 0.8 else 2)]
-        lines[0] = lines[0][:1].upper() + lines[0][1:] if rng.random() < 0.7 else lines[0]
-        return "// " + "\n// ".join(text.rstrip(";:,{") for text in lines) + rng.choice((".", ".", ""))
+    def remark(self) -> str:
+        """A remark with some of the program's own names."""
+        return remark(self.rng, [a.name for a in self.arguments], self.names.pieces)
 
     # -- signature
     def sized(self, *items: tuple[str, str]) -> list[Argument]:
@@ -172,7 +145,7 @@ class Family:
     def sequential(self, body: list[str]) -> str:
         joined = " ".join(body) + " ".join(" ".join(h) for h in self.helpers)
         includes = set(self.extra_includes)
-        if re.search(r"@(?!unroll|min|max|imin|imax|device|wide)|INFINITY", joined):
+        if re.search(r"@(?!unroll|min|max|imin|imax|device|wide|popcount)|INFINITY", joined):
             includes.add("cstdlib" if self.kind == "int" else "cmath")
         if re.search(r"@i?(min|max)\(", joined):
             includes.add("algorithm")
@@ -360,6 +333,10 @@ class Family:
 
     # -- techniques
     hopeless: ClassVar[frozenset[str]] = frozenset()  # techniques that this family's code never takes
+
+    def alike(self, technique: str) -> str:
+        """The family or manner that an example of ``technique`` must have, or "" where any will do."""
+        return self.name if technique in ("smem", "warp", "regtile") else ""
 
     def planar_state(self, state: State) -> str:
         """Which kind of launch the state has: its idioms show in an example of the same kind only."""

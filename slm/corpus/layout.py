@@ -88,6 +88,8 @@ def resolve(
 
     def name(match: re.Match[str]) -> str:
         base = match[1]
+        if base == "popcount":
+            return "__popc(" if device else "__builtin_popcount("
         if base in ("imin", "imax"):  # of indexes
             return f"{base[1:]}(" if device else f"std::{base[1:]}("
         whole = kind not in SUFFIX

@@ -159,8 +159,35 @@ RESERVED = frozenset(
         "INFINITY",
         "NULL",
         "true",
+        "asin",
+        "asinh",
+        "asinhf",
+        "atan",
+        "atanf",
+        "cbrt",
+        "cbrtf",
+        "cosf",
+        "erff",
+        "expf",
+        "fabsf",
+        "floorf",
+        "fmaf",
+        "fmax",
+        "fmaxf",
+        "fmin",
+        "fminf",
+        "logf",
+        "roundf",
+        "sinf",
+        "sqrtf",
+        "rsqrtf",
+        "tanhf",
+        "truncf",
+        "memcpy",
+        "constexpr",
     ]
 )
+HEADERS = frozenset(("norm", "select", "exit", "puts"))  # functions of the headers, good names for anything else
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -222,7 +249,7 @@ class Names:
                     word = rng.choice(("num_", "n_")) + word
             # the judge reads a shape as a Python expression over the sizes
             unreadable = role in ("size", "rows", "cols", "inner") and keyword.iskeyword(word)
-            if self.free(word) and not unreadable:
+            if self.free(word) and not unreadable and not (role == "function" and word in HEADERS):
                 self.used.add(word)
                 return word
 

@@ -71,7 +71,7 @@ class Loose(Terms):
             if self.depth == 0:
                 forms += [self.table, self.along]
         if self.depth == 0 and rng.random() < 0.1:
-            return [self._comment()]
+            return [self.remark()]
         return rng.choice(forms)()
 
     def declare(self) -> list[str]:

@@ -89,7 +89,7 @@ class Map(Nest):
         if rng.random() < 0.12:
             lines.insert(
                 rng.randint(0, len(lines) - 1) if not any(x in " ".join(lines) for x in ("} else", "@unroll")) else 0,
-                self._comment(),
+                self.remark(),
             )
         return lines
 

@@ -237,7 +237,7 @@ class Nest(Family):
             )
         count = " * ".join(bound for _, bound in self.axes)
         if len(self.axes) == 1:
-            shape = Shape(count, lambda _: [*self.prelude, *self.body], self.axes[0][0])
+            shape = Shape(count, lambda _: [*self.prelude, *self.heads, *self.body], self.axes[0][0])
         else:
             shape = Shape(count, lambda index: [*self.unflatten(index), *self.prelude, *self.heads, *self.body])
         per = state["coarsen"]["factor"] if "coarsen" in state else 1

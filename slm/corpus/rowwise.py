@@ -16,6 +16,7 @@ class Rows(Reducing):
 
     name = "rows"
     kinds: ClassVar[tuple[str, ...]] = ("float",) * 4 + ("double",)
+    forms: ClassVar[tuple[str, ...]] = ("wild", "wild", "wild", "softmax", "normalise", "plain")
 
     def setup(self) -> None:
         rng = self.rng
@@ -34,11 +35,24 @@ class Rows(Reducing):
         self.stages: list[tuple[str, str, list[str], str]] = []  # variable, op, update, what follows
         self.tail: list[str] = []
         self.per_element = rng.random() < 0.6
-        getattr(self, rng.choice(("wild", "wild", "wild", "softmax", "normalise", "plain")))()
+        self.bound = self.columns  # of the columns that count
+        self.saved: list[str] = []  # lines that write further values of a row
+        self.more: list[Argument] = []  # their arrays, and sizes of more than rows and columns
+        getattr(self, rng.choice(self.forms))()
+        self.double = self.double and not self.compares_sums()
         size = f"{self.rows}*{self.columns}"
         arrays = [*self.inputs, Argument("output", self.kind, self.out, size if self.per_element else self.rows)]
+        arrays += [a for a in self.more if a.kind == "output"]
         sizes = self.sized((self.rows, self.rows), (self.columns, self.columns))
+        sizes += [a for a in self.more if a.kind == "size"]
         self.arguments = [*arrays, *self.scalars, *sizes] if rng.random() < 0.6 else [*arrays, *sizes, *self.scalars]
+
+    def compares_sums(self) -> bool:
+        """Whether a sum stands beside a minimum or maximum, which C++ does not take of a double and a float."""
+        sums = "|".join(variable for variable, op, _, _ in self.stages if op == "sum")
+        lines = [line.split("= ", 1)[-1] for line in (*self.tail, *self.saved)]
+        lines += [line.split("= ", 1)[-1] for _, _, update, post in self.stages for line in (*update, post)]
+        return any(re.search("@(min|max)", line) and re.search(rf"\b({sums})\b", line) for line in lines if sums)
 
     def matrix(self) -> str:
         """A load of a new input matrix at the current row and column."""
@@ -207,9 +221,9 @@ class Rows(Reducing):
         column = self.column
         index = self.index_type() if not level else "int"
         if level:
-            walk = f"for ({index} {column} = {start}; {column} < {self.columns}; {column} += {step}) {{"
+            walk = f"for ({index} {column} = {start}; {column} < {self.bound}; {column} += {step}) {{"
         else:
-            walk = self.loop(column, self.columns, kind=index)
+            walk = self.loop(column, self.bound, kind=index)
         lines = list(self.heads)
         for variable, op, update, post in self.stages:
             start_value, first_walk = identity(op, kind, self.zero, self.taste), walk
@@ -217,7 +231,7 @@ class Rows(Reducing):
             if op == "sum" and self.double:
                 declared, start_value = "@wide", "@wide0"
             if not level and self.taste == "first" and op != "sum" and (first := self.first_of(variable, update)):
-                start_value, first_walk = first, self.loop(column, self.columns, "1", kind=index)
+                start_value, first_walk = first, self.loop(column, self.bound, "1", kind=index)
             lines += [f"{declared} {variable} = {start_value};", "@unroll", first_walk, *update, "}"]
             if level == "smem":
                 lines += [
@@ -231,16 +245,12 @@ class Rows(Reducing):
                 lines += self.across_warp(state, op, variable, rows_warp)
             if post:
                 lines.append(f"{variable} = {post};")
+        first = f"if ({tid if level == 'smem' else 'lane' if rows_warp else 'threadIdx.x'} == 0) {{"
+        once = [*self.saved] if self.per_element else [*self.saved, *self.tail]
+        if once:
+            lines += [first, *once, "}"] if level else once
         if self.per_element:
             lines += ["@unroll", walk, *self.tail, "}"]
-        elif not level:
-            lines += self.tail
-        else:
-            lines += [
-                f"if ({tid if level == 'smem' else 'lane' if rows_warp else 'threadIdx.x'} == 0) {{",
-                *self.tail,
-                "}",
-            ]
         return lines
 
     def first_of(self, variable: str, update: list[str]) -> str:
@@ -311,7 +321,8 @@ class Rows(Reducing):
 
     def techniques(self, state: State) -> set[str]:
         found = self.common(
-            state, "@unroll " + " ".join(" ".join(u) + p for _, _, u, p in self.stages) + " ".join(self.tail)
+            state,
+            "@unroll " + " ".join(" ".join(u) + p for _, _, u, p in self.stages) + " ".join((*self.tail, *self.saved)),
         )
         if "warp" not in state:
             found.add("warp")

@@ -23,6 +23,7 @@ class Sample:
     dims: tuple[tuple[str, int], ...]
     idiom: tuple[tuple[str, str], ...]
     marred: bool = False  # holds statements or names that were changed alike in both codes, so that they must be copied
+    manner: str = ""  # of families that write some techniques alike
 
 
 def fenced(code: str) -> str:

@@ -272,7 +272,7 @@ class Maker(Copier):
     def recipe(self, family: Family, state: State, *, own: bool) -> tuple[State, list[str]]:
         """The family's usual path from ``state``, in the model's own or a random idiom."""
         done: list[str] = []
-        for technique in RECIPES[family.name]:
+        for technique in RECIPES.get(family.name, ("parallel", "restrict")):
             first = not state
             idiom = canonical(technique) if own else draw(self.rng, technique)
             if first and technique != "parallel":
@@ -367,4 +367,5 @@ class Maker(Copier):
             arguments=tuple((a.kind, a.type, a.name, a.size, a.values) for a in family.arguments),
             dims=tuple(family.dims.items()),
             idiom=tuple((k, str(v)) for k, v in idiom.items() if k != "parallel"),
+            manner=family.manner,
         )

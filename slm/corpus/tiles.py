@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from slm.corpus.expressions import literal, text
@@ -75,6 +76,9 @@ class Transposition(Planar):
             ),
         )
 
+    def alike(self, technique: str) -> str:
+        return self.name if technique == "coarsen" else super().alike(technique)
+
     def techniques(self, state: State) -> set[str]:
         found = self.common(state, self.value) | ({"tile"} if "tile" not in state else {"pad", "coarsen"})
         if "tile" in state:
@@ -115,7 +119,7 @@ class Stencil(Planar):
     def moved(word: str, by: int) -> str:
         return word if not by else f"{word} {'+' if by > 0 else '-'} {abs(by)}"
 
-    def total(self, at) -> str:  # type: ignore[no-untyped-def]
+    def total(self, at: Callable[[int, int], str]) -> str:
         result = ""
         for (y, x), weight, sign in zip(self.offsets, self.weights, self.signs, strict=True):
             load = at(y, x)
@@ -127,7 +131,7 @@ class Stencil(Planar):
         row = self.moved(self.row, y)
         return f"{self.a}«{f'({row})' if y else row} * {self.columns} + {self.moved(self.column, x)}»"
 
-    def cell(self, at) -> list[str]:  # type: ignore[no-untyped-def]
+    def cell(self, at: Callable[[int, int], str]) -> list[str]:
         r, c, here = self.row, self.column, f"{self.out}[{self.row} * {self.columns} + {self.column}]"
         outside = at(0, 0) if self.border == "copy" else self.zero
         return [

@@ -14,7 +14,7 @@ from ingest.relabel.fitting import fit, threshold
 from ingest.relabel.known import Known, shipped_coefficients
 from ingest.relabel.meaning import meanings
 from ingest.relabel.nearest import Nearest, confidence_weights, table_index
-from ingest.relabel.pairs import calibration, held_back, tuning, unseen
+from ingest.relabel.pairs import calibration, held_back, learnt, tuning, unseen
 from ingest.relabel.quality import Quality, evaluate, evaluate_held_back, relabelled
 from ingest.settings import IngestSettings
 from ingest.techniques import shipped, synonyms
@@ -58,11 +58,10 @@ def test_the_table_is_whole() -> None:
 
 
 def test_the_labelled_pairs_are_enough_and_none_is_in_doubt() -> None:
-    learnt = [pair for each in tuning() for pair in each]
-    measured = unseen(held_back(), learnt)
+    measured = unseen(held_back(), learnt())
     assert len(measured) >= 250
     assert sum(not pair.same for pair in measured) >= 90
-    assert not {pair.phrase for pair in measured} & {pair.phrase for pair in learnt}
+    assert not {pair.phrase for pair in measured} & {pair.phrase for pair in learnt()}
     for pairs in (*tuning(), calibration(), held_back()):
         assert {pair.technique for pair in pairs} <= {entry.name for entry in shipped()} | {""}
         assert len({(pair.phrase, pair.technique) for pair in pairs}) == len(pairs)
@@ -76,7 +75,7 @@ def measured() -> dict[str, Quality]:
 def test_the_quality_does_not_fall_behind_what_was_measured(measured: dict[str, Quality]) -> None:
     # The recall aimed at, 0.85, is not reached on the held-back pairs (docs/techniques.md); this holds what is.
     assert measured["held_back"].precision >= 0.97, measured["held_back"].mistakes
-    assert measured["held_back"].recall >= 0.84
+    assert measured["held_back"].recall >= 0.85
     assert measured["held_back_not_in_table"].pairs < measured["held_back"].pairs
 
 
@@ -105,11 +104,11 @@ def test_the_threshold_is_what_the_calibration_implies() -> None:
     others = {pair.phrase for each in (*tuning(), held_back()) for pair in each}
     assert others.isdisjoint(pair.phrase for pair in calibration())
     assert len(calibration()) >= 350
-    assert IngestSettings().accept == threshold(table_index())
+    assert IngestSettings().accept == threshold()
 
 
 def test_the_coefficients_are_what_fitting_gives() -> None:
-    anew = Nearest(pairs=[pair for each in tuning() for pair in each])
+    anew = Nearest(pairs=learnt())
     names = ["unrolling the inner k loop by 8", "swap data between lanes", "strassen recursion"]
     for (ours,), (fresh,) in zip(table_index().evidence(names, 1), anew.evidence(names, 1), strict=True):
         assert ours.technique == fresh.technique
