@@ -182,11 +182,11 @@ def test_a_name_of_empty_words_is_new() -> None:
 
 def test_each_way_of_deciding_leaves_its_mark() -> None:
     decide = Relabeller(IngestSettings()).decide
-    table, similar, new = decide(["Double-Buffering", "unrolling the inner k loop by 8", "Strassen recursion"])
+    table, similar, new = decide(["Double-Buffering", "unrolling the inner k loop by 8", "Strassen multiplication"])
     assert (table.author, table.technique, table.score) == ("table", "software pipelining", 1.0)
     assert (similar.author, similar.technique) == ("similar", "loop unrolling") and similar.score is not None
-    assert (new.author, new.technique, new.review) == ("new", "strassen recursion", False)
-    assert decide(["Double buffering", "strassen recursion"]) == []  # each once
+    assert (new.author, new.technique, new.review) == ("new", "strassen multiplication", False)
+    assert decide(["Double buffering", "strassen multiplication"]) == []  # each once
     assert decide(["loop unrolling"]) == []  # a technique's own name needs no decision
 
 
