@@ -155,8 +155,9 @@ def test_the_script_of_the_results_goes_on_where_it_was_stopped(tmp_path: Path) 
     script = Path(__file__).parents[2] / "docs" / "results" / "campaign.sh"
     out = tmp_path / "out"
     for _ in range(12):
-        # 40 seconds of these are for reporting, the rest may be too little for all six strategies.
-        done = subprocess.run([script, "52"], env=environment, capture_output=True, text=True, check=False)
+        # 40 seconds of these are for reporting, 10 may go by until the lease of a killed run ends, and the rest may be
+        # too little for all six strategies.
+        done = subprocess.run([script, "70"], env=environment, capture_output=True, text=True, check=False)
         if done.returncode == 0 and len(read(out / "runs.jsonl")[1]) == 6:
             break
     terms, samples = read(out / "runs.jsonl")

@@ -100,6 +100,7 @@ def test_each_tuning_set_is_predicted_by_the_others() -> None:
     assert [*weights, constant] == pytest.approx(list(fit().values()), abs=2e-2)
 
 
+@pytest.mark.slow
 def test_the_threshold_is_what_the_calibration_implies() -> None:
     others = {pair.phrase for each in (*tuning(), held_back()) for pair in each}
     assert others.isdisjoint(pair.phrase for pair in calibration())
@@ -107,6 +108,7 @@ def test_the_threshold_is_what_the_calibration_implies() -> None:
     assert IngestSettings().accept == threshold()
 
 
+@pytest.mark.slow
 def test_the_coefficients_are_what_fitting_gives() -> None:
     anew = Nearest(pairs=learnt())
     names = ["unrolling the inner k loop by 8", "swap data between lanes", "strassen recursion"]
