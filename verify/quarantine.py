@@ -61,13 +61,11 @@ def verify_again(bench: Bench, task: Task, compiled: Compiled) -> str:
                 return _replay(bench, task, session, folder, cases)
         except CandidateFault as fault:
             # It may have been ended by the sanitizer, or have ended by itself: the sanitizer's own words tell.
-            if words := _fault_of(_read(folder)):
+            log = _read(folder)
+            if words := _fault_of(log):
                 return f"compute-sanitizer says: {words}"
-            raise InternalFault(
-                f"it beats the GPU's limit, and compute-sanitizer could not run it: {fault.reason}. {_read(folder)}"[
-                    :800
-                ]
-            ) from None
+            why = f"{fault.reason}. {log}"[:700]
+            raise InternalFault(f"it beats the GPU's limit, and compute-sanitizer could not run it: {why}") from None
         except InternalFault as fault:
             raise InternalFault(
                 f"it beats the GPU's limit, and compute-sanitizer could not verify it: {fault.what}"
@@ -90,11 +88,12 @@ def _replay(bench: Bench, task: Task, session: Session, folder: Path, cases: lis
             return f"wrong under compute-sanitizer: {wrong}"
     session.quit()
     done = session.ended(_ENDING_SECONDS)
-    words = _fault_of(_read(folder))
+    log = _read(folder)
+    words = _fault_of(log)
     if words or done.returncode == _FOUND_ERRORS:  # the log stands where the candidate can write
         return f"compute-sanitizer says: {words or 'it found errors'}"
-    if done.returncode != 0 or _SUMMARY not in _read(folder):  # silence is no acquittal
-        raise InternalFault(f"it ended with {done.returncode} and without a summary. {_read(folder)}"[:800])
+    if done.returncode != 0 or _SUMMARY not in log:  # silence is no acquittal
+        raise InternalFault(f"it ended with {done.returncode} and without a summary. {log}"[:800])
     return ""
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ingest.relabel.known import FILE
 from ingest.relabel.nearest import Evidence, Nearest
-from ingest.relabel.pairs import Pair, calibration, learnt, tuning, unseen
+from ingest.relabel.pairs import Pair, calibration, learnt, tuned, tuning, unseen
 from ingest.techniques import synonyms
 
 #: How far the weights are held towards zero, per example.
@@ -77,7 +77,7 @@ def threshold() -> float:
     """``ingest.accept``: the smallest hundredth from which on the names of ``calibration.toml`` that the table does not
     know are accepted with the precision asked for, at every higher hundredth too, by an index of the tuning sets
     alone."""
-    nearest = Nearest(pairs=[pair for each in tuning() for pair in each])
+    nearest = Nearest(pairs=tuned())
     unknown = [pair for pair in calibration() if pair.phrase not in synonyms()]
     judged = [
         (best.score, pair.same and best.technique == pair.technique)

@@ -33,16 +33,21 @@ def tuning() -> tuple[tuple[Pair, ...], ...]:
 
 
 @cache
+def tuned() -> tuple[Pair, ...]:
+    """The pairs of all tuning sets."""
+    return tuple(pair for each in tuning() for pair in each)
+
+
+@cache
 def calibration() -> tuple[Pair, ...]:
     """The pairs of ``calibration.toml`` that are in no other set: the threshold is chosen on them."""
-    others = (*held_back(), *(pair for each in tuning() for pair in each))
-    return unseen(_pairs(_table("calibration.toml")), others)
+    return unseen(_pairs(_table("calibration.toml")), (*held_back(), *tuned()))
 
 
 @cache
 def learnt() -> tuple[Pair, ...]:
     """What the shipped index learns from: the tuning sets, and, the threshold being chosen, the calibration too."""
-    return (*(pair for each in tuning() for pair in each), *calibration())
+    return (*tuned(), *calibration())
 
 
 @cache

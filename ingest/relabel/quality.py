@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from ingest.relabel.decide import Relabeller
 from ingest.relabel.fitting import left_out
 from ingest.relabel.nearest import Nearest
-from ingest.relabel.pairs import Pair, held_back, tuning, unseen
+from ingest.relabel.pairs import Pair, held_back, tuned, unseen
 from ingest.settings import IngestSettings
 from ingest.techniques import synonyms
 
@@ -78,7 +78,7 @@ def evaluate(settings: IngestSettings) -> dict[str, Quality]:
 def evaluate_held_back(settings: IngestSettings) -> dict[str, Quality]:
     """The quality on the held-back pairs, and on those of them whose names the table does not know. A held-back name
     that a tuning set has too is left out."""
-    held = _judged(unseen(held_back(), (pair for each in tuning() for pair in each)), settings)
+    held = _judged(unseen(held_back(), tuned()), settings)
     return {
         "held_back": _quality(held),
         "held_back_not_in_table": _quality([each for each in held if each[0].phrase not in synonyms()]),
